@@ -31,9 +31,10 @@ hypothesis.settings.load_profile("overread")
 os.environ["SOURCE_DATE_EPOCH"] = "1767225600"
 
 
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rewrite-golden", action="store_true", help="write the pages in tests/report/golden anew")
+    parser.addoption(
+        "--rewrite-golden", action="store_true", help="write the pages in tests/report/golden anew"
+    )
 
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
