@@ -187,4 +187,4 @@ def test_images_are_those_of_the_manifest_of_phantom_1978(cohort_of_phantom_1978
         made = recipe.make(number)
         agreement = compare_image(cohort_of_phantom_1978, made.image_id, made.pixels)
         assert agreement.same_to_rounding, agreement
-        assert len(made.nodules) == (cohort_of_phantom_1978.nodules["image_id"] == made.image_id).sum()
+        assert len(made.rows["nodules"]) == (cohort_of_phantom_1978.nodules["image_id"] == made.image_id).sum()

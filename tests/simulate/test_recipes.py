@@ -38,7 +38,7 @@ def recipe() -> PhantomRecipe:
 def test_a_worker_makes_the_same_image(recipe):
     one, other = recipe.make(2), pickle.loads(pickle.dumps(recipe)).make(2)
     assert np.array_equal(one.pixels, other.pixels)
-    assert (one.nodules, one.marks, one.readings) == (other.nodules, other.marks, other.readings)
+    assert (one.rows["nodules"], one.rows["marks"], one.rows["readings"]) == (other.rows["nodules"], other.rows["marks"], other.rows["readings"])
 
 
 def test_the_size_of_the_cohort_moves_no_image(recipe):
@@ -51,12 +51,12 @@ def test_what_is_told_fits_together(recipe):
     for number in range(recipe.n_images):
         made = recipe.make(number)
         assert made.image_id == f"case{number + 1:05d}"
-        assert made.is_phantom
-        assert made.pixels.dtype == made.nodule_labels.dtype == np.uint16
-        assert set(np.unique(made.nodule_labels)) == set(range(len(made.nodules) + 1))
-        readers = {row["reader_id"] for row in made.readings}
+        assert made.anatomy is not None
+        assert made.pixels.dtype == made.labels.dtype == np.uint16
+        assert set(np.unique(made.labels)) == set(range(len(made.rows["nodules"]) + 1))
+        readers = {row["reader_id"] for row in made.rows["readings"]}
         assert 4 <= len(readers) <= 6
-        assert {row["reader_id"] for row in made.marks} <= readers
+        assert {row["reader_id"] for row in made.rows["marks"]} <= readers
         bits = [(made.anatomy >> place & 1).any() for place in range(len(ANATOMY_BITS))]
         assert all(bits)
 
@@ -71,8 +71,8 @@ def test_varied_nodules_make_another_cohort_whose_images_may_be_varied_too(recip
     law = law_for_readers(8, "varied")
     varied = PhantomRecipe(4, law, 7, GRID)
     assert varied.settings() != recipe.settings()
-    assert [len(varied.make(k).nodules) for k in range(4)] == [len(recipe.make(k).nodules) for k in range(4)]
-    empty = next(k for k in range(4) if not recipe.make(k).nodules)
+    assert [len(varied.make(k).rows["nodules"]) for k in range(4)] == [len(recipe.make(k).rows["nodules"]) for k in range(4)]
+    empty = next(k for k in range(4) if not recipe.make(k).rows["nodules"])
     other = recipe.make(empty)
     assert np.array_equal(varied.make(empty).pixels, other.pixels)
     noisy = PhantomRecipe(4, replace(law, nodules=replace(law.nodules, image_noise=(0.2, 0.5))), 7, GRID)
@@ -106,7 +106,7 @@ def test_an_image_depends_on_seed_and_number_alone():
         pickle.loads(pickle.dumps(PictureRecipe(9, PictureDistribution(), 7))).make(2),
     )
     np.testing.assert_array_equal(one.pixels, other.pixels)
-    assert (one.lesions, one.marks, one.readings) == (other.lesions, other.marks, other.readings)
+    assert (one.rows["lesions"], one.rows["marks"], one.rows["readings"]) == (other.rows["lesions"], other.rows["marks"], other.rows["readings"])
     assert not np.array_equal(one.pixels, PictureRecipe(4, PictureDistribution(), 8).make(2).pixels)
     assert json.dumps(recipe.settings()) != json.dumps(PictureRecipe(4, PictureDistribution(), 8).settings())
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
-from overread.simulate import curvature_spots, measure_difficulty
+from benchmarks.difficulty import curvature_spots, measure_difficulty
 
 
 def test_the_reference_filter_finds_a_spot_and_leaves_a_line():
