@@ -17,8 +17,7 @@ from overread.apps.room import _gate as doorkeeper
 from overread.apps.room import _gate as rate_limits
 from overread.apps.room import _people as people
 from overread.apps.room._app import PageFiles
-from overread.apps.room._connections import BoundedConnection
-from overread.apps.room._gate import Limits, RateLimit, TooOftenError
+from overread.apps.room._gate import BoundedConnection, Limits, RateLimit, TooOftenError
 from overread.apps.room._people import add_person, end_session, enter, find_session, list_people, revoke
 from overread.apps.room._store import Store
 from overread.errors import UsageError

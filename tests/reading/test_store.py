@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from overread.apps.room._room import open_room
-from overread.apps.room._store import Act, RefusalError, Store
-from overread.apps.room._store_check import find_damage
+from overread.apps.room._store import Act, RefusalError, Store, find_damage
 from overread.apps.room._tables import take_in_marks
 from overread.errors import FormatError
 from overread.tables import write_table

@@ -143,48 +143,44 @@ NAME = "phantom-1978"
 
 
 @pytest.fixture(scope="module")
-def cohort_of_phantom_1978():
+def frozen_phantoms():
     return frozen_cohort(NAME)
 
 
-def test_its_marks_merge_to_the_papers_counts(cohort_of_phantom_1978):
-    assert len(cohort_of_phantom_1978.images) == PAPER_COUNTS.n_images
-    assert cohort_of_phantom_1978.readings["reader_id"].nunique() == 8
-    assert cohort_of_phantom_1978.readings.groupby("image_id").size().isin([4, 5]).mean() > 0.9
-    golden = merge_marks(
-        cohort_of_phantom_1978.marks.drop(columns="object_id"), cohort_of_phantom_1978.readings
-    )["golden"].sum()
-    assert len(cohort_of_phantom_1978.marks) == pytest.approx(PAPER_COUNTS.marks, rel=0.05)
-    assert cohort_of_phantom_1978.marks["image_id"].nunique() == pytest.approx(
-        PAPER_COUNTS.marked_images, rel=0.05
-    )
+def test_its_marks_merge_to_the_papers_counts(frozen_phantoms):
+    assert len(frozen_phantoms.images) == PAPER_COUNTS.n_images
+    assert frozen_phantoms.readings["reader_id"].nunique() == 8
+    assert frozen_phantoms.readings.groupby("image_id").size().isin([4, 5]).mean() > 0.9
+    golden = merge_marks(frozen_phantoms.marks.drop(columns="object_id"), frozen_phantoms.readings)[
+        "golden"
+    ].sum()
+    assert len(frozen_phantoms.marks) == pytest.approx(PAPER_COUNTS.marks, rel=0.05)
+    assert frozen_phantoms.marks["image_id"].nunique() == pytest.approx(PAPER_COUNTS.marked_images, rel=0.05)
     assert golden == pytest.approx(PAPER_COUNTS.golden, rel=0.05)
-    assert cohort_of_phantom_1978.about["counts"]["golden"] == golden
+    assert frozen_phantoms.about["counts"]["golden"] == golden
 
 
-def test_its_tables_speak_of_its_images(cohort_of_phantom_1978):
-    ids = set(cohort_of_phantom_1978.images["image_id"])
-    assert cohort_of_phantom_1978.images["sha256"].is_unique
+def test_its_tables_speak_of_its_images(frozen_phantoms):
+    ids = set(frozen_phantoms.images["image_id"])
+    assert frozen_phantoms.images["sha256"].is_unique
     for table in (
-        cohort_of_phantom_1978.nodules,
-        cohort_of_phantom_1978.distractors,
-        cohort_of_phantom_1978.marks,
+        frozen_phantoms.nodules,
+        frozen_phantoms.distractors,
+        frozen_phantoms.marks,
     ):
         assert set(table["image_id"]) <= ids
-    assert set(cohort_of_phantom_1978.readings["image_id"]) == ids
-    read = pd.MultiIndex.from_frame(cohort_of_phantom_1978.readings)
-    assert pd.MultiIndex.from_frame(cohort_of_phantom_1978.marks[["image_id", "reader_id"]]).isin(read).all()
+    assert set(frozen_phantoms.readings["image_id"]) == ids
+    read = pd.MultiIndex.from_frame(frozen_phantoms.readings)
+    assert pd.MultiIndex.from_frame(frozen_phantoms.marks[["image_id", "reader_id"]]).isin(read).all()
 
 
-def test_images_are_those_of_the_manifest_of_phantom_1978(cohort_of_phantom_1978):
+def test_images_are_those_of_the_manifest_of_phantom_1978(frozen_phantoms):
     recipe = _benchmark_recipe(NAME, None, None)
     assert recipe.n_images == PAPER_COUNTS.n_images
-    with_nodules = set(nodules_by_image(cohort_of_phantom_1978.nodules))
-    first = next(
-        i for i, name in enumerate(cohort_of_phantom_1978.images["image_id"]) if name in with_nodules
-    )
+    with_nodules = set(nodules_by_image(frozen_phantoms.nodules))
+    first = next(i for i, name in enumerate(frozen_phantoms.images["image_id"]) if name in with_nodules)
     for number in (0, first, 1000, 1977):
         made = recipe.make(number)
-        agreement = compare_image(cohort_of_phantom_1978, made.image_id, made.pixels)
+        agreement = compare_image(frozen_phantoms, made.image_id, made.pixels)
         assert agreement.same_to_rounding, agreement
-        assert len(made.rows["nodules"]) == (cohort_of_phantom_1978.nodules["image_id"] == made.image_id).sum()
+        assert len(made.rows["nodules"]) == (frozen_phantoms.nodules["image_id"] == made.image_id).sum()

@@ -112,23 +112,23 @@ def test_the_same_randomness_gives_the_same_tree():
 
 
 @pytest.fixture(scope="module")
-def phantom_of_lesions():
+def plain():
     return picture_phantom(seed=3)
 
 
 @pytest.fixture(scope="module")
-def clusters(phantom_of_lesions):
+def clusters(plain):
     law = replace(BRIGHT, clusters=8.0, sizes=(0.0, 0.0, 0.0, 1.0))
-    return draw_clusters(phantom_of_lesions, "bright", law, [], np.random.default_rng(0))
+    return draw_clusters(plain, "bright", law, [], np.random.default_rng(0))
 
 
-def test_lesions_lie_in_the_field_off_the_disc_and_apart(phantom_of_lesions, clusters):
+def test_lesions_lie_in_the_field_off_the_disc_and_apart(plain, clusters):
     lesions = [lesion for cluster in clusters for lesion in cluster.lesions]
     assert len(lesions) > 10
     for lesion in lesions:
         at = int(lesion.y_mm), int(lesion.x_mm)
-        assert phantom_of_lesions.field[at]
-        assert not phantom_of_lesions.disc[at]
+        assert plain.field[at]
+        assert not plain.disc[at]
     for one, other in combinations(lesions, 2):
         assert np.hypot(one.x_mm - other.x_mm, one.y_mm - other.y_mm) > one.radius_mm + other.radius_mm - 0.01
 
@@ -157,27 +157,21 @@ def test_the_ring_of_one_lesion_is_the_lesion():
 
 
 @pytest.mark.parametrize(("label", "sign"), [("bright", 1), ("dark", -1)])
-def test_light_changes_inside_a_lesion_and_nowhere_else(phantom_of_lesions, label, sign):
-    place = np.argwhere(phantom_of_lesions.field & ~phantom_of_lesions.vessels & ~phantom_of_lesions.disc)[
-        20000
-    ]
+def test_light_changes_inside_a_lesion_and_nowhere_else(plain, label, sign):
+    place = np.argwhere(plain.field & ~plain.vessels & ~plain.disc)[20000]
     weak, strong = (
         Nodule(place[1] + 0.5, place[0] + 0.5, 12.0, exponent=0.5, conspicuity=conspicuity)
         for conspicuity in (1.0, 2.0)
     )
-    inside = nodule_mask(weak, phantom_of_lesions.shape, 1.0)
-    changes = [
-        insert_lesions(phantom_of_lesions, phantom_of_lesions.light, [lesion], label)
-        - phantom_of_lesions.light
-        for lesion in (weak, strong)
-    ]
+    inside = nodule_mask(weak, plain.shape, 1.0)
+    changes = [insert_lesions(plain, plain.light, [lesion], label) - plain.light for lesion in (weak, strong)]
     assert not changes[0][~inside].any()
     green = [sign * float(change[inside][:, 1].mean()) for change in changes]
     assert 0 < green[0] < green[1] < 2 * green[0]
 
 
-def test_lookalikes_are_fainter_and_softer_than_lesions(phantom_of_lesions):
-    spots = draw_lookalikes(phantom_of_lesions, replace(DARK, lookalikes=12.0), [], np.random.default_rng(1))
+def test_lookalikes_are_fainter_and_softer_than_lesions(plain):
+    spots = draw_lookalikes(plain, replace(DARK, lookalikes=12.0), [], np.random.default_rng(1))
     assert len(spots) > 3
     assert max(spot.conspicuity for spot in spots) <= DARK.shape.conspicuity[1] / 2
     assert all(spot.blur_mm == pytest.approx(spot.radius_mm / 2) for spot in spots)

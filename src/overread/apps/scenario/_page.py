@@ -213,19 +213,7 @@ Rows = list[tuple[str, ...]]
 
 
 def write_scenario(results: ScenarioResults, design: Design, words: str, folder: Path) -> Path:
-    """Write the page and the tables of a scenario; return the path of the page.
-
-    Parameters
-    ----------
-    results
-        Every number.
-    design
-        What was asked for.
-    words
-        What the images are.
-    folder
-        Gets ``scenario.html`` and ``tables/NAME.csv``.
-    """
+    """Write the page and the tables of a scenario; return the path of the page."""
     place = folder / "tables"
     place.mkdir(exist_ok=True)
     for name, table in results.tables().items():

@@ -71,18 +71,7 @@ class Estimate:
 
 
 def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -> Estimate:
-    """Estimate the mean of a figure, or of a paired difference of two, over seeds.
-
-    Parameters
-    ----------
-    values
-        Of each seed (S,).
-    draws
-        The same in each draw of the test patients (S, B), the same patients for all seeds; None: patients are not
-        drawn, and the interval is that of the seeds alone.
-    n_patients
-        Test patients with something to find.
-    """
+    """Estimate the mean of a figure, or of a paired difference of two, over seeds."""
     given = np.asarray(values, dtype=np.float64)
     n_seeds = len(given)
     if not n_seeds:
@@ -250,15 +239,6 @@ COLUMNS = [
 def compare_per_reader(groups: Groups, judge: str, conditions: Sequence[Condition]) -> pd.DataFrame:
     """Compare every model with soft labels in the mean of all training sets with two readings or more.
 
-    Parameters
-    ----------
-    groups
-        Points by model and condition.
-    judge
-        "known" or "golden".
-    conditions
-        All of the design, also those that some model cannot be fitted to.
-
     Returns
     -------
     pandas.DataFrame
@@ -377,17 +357,7 @@ class ScenarioResults:
 
 
 def sum_up_points(points: Sequence[Point], design: Design, skills: pd.DataFrame | None) -> ScenarioResults:
-    """Make the tables.
-
-    Parameters
-    ----------
-    points
-        All points of the design.
-    design
-        Of them.
-    skills
-        reader_id and true_sensitivity of the simulated readers; None for real ones.
-    """
+    """Make the tables."""
     groups = group_points(points)
     if not groups:
         told = points[0].reason if points else "no point is there"
@@ -458,7 +428,7 @@ def _tabulate_features(groups: Groups) -> pd.DataFrame:
     for (model, condition), points in groups.items():
         told = [point.measures for point in points if point.measures is not None]
         kept = [one.n_features for one in told]
-        means = {
+        means: dict[str, list[float]] = {
             "images_read": [one.n_images for one in told],
             "readings_done": [one.n_readings for one in told],
             "golden_objects": [one.n_golden for one in told],
