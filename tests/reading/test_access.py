@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from overread.apps import room as reading
-from overread.apps.room import _connections as connections
+from overread.apps.room import _gate as connections
 from overread.apps.room import _gate as doorkeeper
 from overread.apps.room import _gate as rate_limits
 from overread.apps.room import _people as people
