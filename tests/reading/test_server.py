@@ -129,7 +129,7 @@ def test_memory_of_images_is_given_back():
 # In a process of its own, where nothing else comes and goes. The fifth number of mallinfo2 counts bytes in own blocks.
 BLOCKS = """
 import ctypes
-from overread.apps.room._app import give_back_memory
+from overread.apps.room._app import _give_back_memory
 ask = ctypes.CDLL(None).mallinfo2
 ask.restype = type("Info", (ctypes.Structure,), {"_fields_": [(f"n{i}", ctypes.c_size_t) for i in range(10)]})
 BEFORE
