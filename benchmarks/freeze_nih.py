@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from benchmarks.difficulty import curvature_spots, measure_difficulty
 from overread import __version__
 from overread.domains import find_lungs
 from overread.images import from_array
@@ -27,8 +28,6 @@ from overread.simulate import (
     CaseDistribution,
     NoduleDistribution,
     ReaderModel,
-    curvature_spots,
-    measure_difficulty,
     reader_panel,
 )
 from overread.simulate._backgrounds import BackgroundFile

@@ -39,6 +39,13 @@ hypothesis.settings.load_profile("overread")
 # Pages have a date: runs on both sides of midnight must give the same bytes.
 os.environ["SOURCE_DATE_EPOCH"] = "1767225600"
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite-golden", action="store_true", help="write the pages in tests/report/golden anew"
+    )
+
+
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -132,7 +132,7 @@ class Saver(threading.Thread):
 
 
 def main(folder: str, port: str, head_seconds: str = "", proxy: str = "none") -> None:
-    from overread.apps.room import _connections as connections
+    from overread.apps.room import _gate as connections
     from overread.apps.room._app import Address, bind, serve
     from overread.apps.room._gate import Limits, RateLimit
     from overread.apps.room._room import open_room

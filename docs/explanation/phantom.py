@@ -1,4 +1,4 @@
-"""Make the table and the pictures of phantom.md: ``python docs/explanation/phantom.py NIH_FOLDER``.
+"""Make the table and the pictures of phantom.md: ``PYTHONPATH=. python docs/explanation/phantom.py NIH_FOLDER``.
 
 NIH_FOLDER holds images.csv (file, finding_labels, mm_per_px_x, mm_per_px_y) and images/. Only numbers and curves
 of the radiographs are written, no pixels.
@@ -13,18 +13,18 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-
-from overread import phantom
-from overread.plugins import empty_figure, save_figure
-from overread.simulate import Phantom
-from overread.simulate.chest._statistics import (
+from benchmarks.radiograph_statistics import (
     dark_fields,
     edge_strengths,
     grey_histogram,
     power_law_exponent,
     texture_spectrum,
 )
+from numpy.typing import NDArray
+
+from overread import phantom
+from overread.plugins import empty_figure, save_figure
+from overread.simulate import Phantom
 
 FIGURES = Path(__file__).parents[1] / "figures"
 FREQUENCIES = np.geomspace(0.045, 0.55, 40)

@@ -1,12 +1,20 @@
+"""What the endpoints answer, and above all what they do not: no reader learns of another, whatever they ask."""
+
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from overread.apps.room._app import Address, _room_id, make_link
+from overread.apps.room._routes import ENDPOINTS
 from overread.errors import UsageError
-from reading_room import Visitor
+from reading_room import HEIGHT, WIDTH, OpenRoom, Visitor, make_study, new_id, write_detections
 
 
 def test_every_answer_forbids_the_browser_everything_else(open_one):
@@ -110,3 +118,211 @@ def test_links_hide_the_secret_behind_the_fragment():
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(UsageError, match="--url"):
         Address(url)
+
+
+READER_PATHS = [(method, path) for method, path, _, roles in ENDPOINTS if "reader" in roles]
+OTHER_PATHS = [(method, path) for method, path, _, roles in ENDPOINTS if "reader" not in roles]
+
+
+@pytest.fixture
+def room(open_one):
+    return open_one(4)
+
+
+def test_who_has_entered(room):
+    told = room.visit("Anna").get("/api/me")
+    assert {name: told[name] for name in ("name", "role", "study", "labels", "unit", "phase_design")} == {
+        "name": "Anna",
+        "role": "reader",
+        "study": "study",
+        "labels": ["nodule", "mass"],
+        "unit": "mm",
+        "phase_design": "unaided",
+    }
+
+
+def test_an_item_tells_the_viewer_all_it_needs(room):
+    anna = room.visit("Anna")
+    item = anna.items()[0]
+    told = anna.get(f"/api/items/{item}")
+    assert (told["width"], told["height"], told["bits"], told["channels"]) == (WIDTH, HEIGHT, 16, 1)
+    answer = anna.ask("GET", f"/api/items/{item}/pixels")
+    assert np.frombuffer(answer.content, "<u2").size == WIDTH * HEIGHT
+    assert (answer.headers["x-width"], answer.headers["x-height"]) == (str(WIDTH), str(HEIGHT))
+    assert "private" in answer.headers["cache-control"]
+    tag = answer.headers["etag"]
+    again = anna.ask("GET", f"/api/items/{item}/pixels", headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_repeated_image_is_not_known_by_its_id_or_tag(open_one):
+    room = open_one(4, repeats=1, readers=("Anna",))
+    anna = room.visit("Anna")
+    twice = room.room.store.rows("SELECT image_id FROM items WHERE presentation = 1")[0]["image_id"]
+    items = [item for item in anna.items() if room.image_of(item) == twice]
+    assert len(items) == 2
+    answers = [anna.ask("GET", f"/api/items/{item}/pixels") for item in items]
+    assert answers[0].content == answers[1].content
+    assert answers[0].headers["etag"] != answers[1].headers["etag"]
+    told = [anna.get(f"/api/items/{item}") for item in items]
+    own = ("item", "position")
+    first, second = ({k: v for k, v in t.items() if k not in own} for t in told)
+    assert first == second
+    assert len(anna.items()) == 5
+
+
+def test_answers_name_no_image_file_or_patient(room):
+    anna = room.visit("Anna")
+    texts = [anna.ask("GET", path).text for path in ("/api/me", "/api/worklist")]
+    for item in anna.items():
+        answer = anna.ask("GET", f"/api/items/{item}")
+        texts += [answer.text, json.dumps(dict(anna.ask("GET", f"/api/items/{item}/pixels").headers))]
+    for text, word in itertools.product(texts, ("case", "images/", ".png", "P0", "P1")):
+        assert word not in text
+
+
+def fill(path, **ids):
+    for name, value in ids.items():
+        path = path.replace(f"{{{name}}}", value)
+    return path
+
+
+def body_for(path):
+    return {
+        "op": new_id(),
+        "x": 20,
+        "y": 20,
+        "rx": 5,
+        "ry": 5,
+        "angle": 0,
+        "on": True,
+        "comment": "",
+        "active_ms": 1,
+        "paused_ms": 0,
+        "decision": "accept",
+    }
+
+
+def ask(visitor, method, path):
+    return visitor.ask(method, path, None if method == "GET" else body_for(path))
+
+
+def test_every_endpoint_with_anothers_ids_is_as_if_they_were_nobodys(room):
+    """The same status and the same words for another's item and for one that never was."""
+    anna, ben = room.visit("Anna"), room.visit("Ben")
+    item = ben.items()[0]
+    mark = ben.draw(item, 20, 20)
+    before = ben.get(f"/api/items/{item}")
+    tried = 0
+    for method, path in READER_PATHS:
+        if "{item}" not in path:
+            continue
+        foreign = ask(anna, method, fill(path, item=item, mark=mark, detection="D1"))
+        unknown = ask(anna, method, fill(path, item="AAAAAAAAAAAAAAAA", mark=new_id(), detection="D1"))
+        assert (foreign.status_code, foreign.text) == (unknown.status_code, unknown.text)
+        assert foreign.status_code == 404
+        tried += 1
+    assert tried == 10
+    assert ben.get(f"/api/items/{item}") == before
+
+
+def test_readers_cannot_ask_what_chairs_and_owners_can(room):
+    anna = room.visit("Anna")
+    for method, path in OTHER_PATHS:
+        assert ask(anna, method, fill(path, object="T1")).status_code == 403
+    for name in ("Chair", "owner"):
+        visitor = room.visit(name)
+        for method, path in READER_PATHS:
+            if path != "/api/me":
+                assert ask(visitor, method, fill(path, item="x", mark="y", detection="z")).status_code == 403
+
+
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(["Anna", "Ben"]),
+        st.integers(0, 3),
+        st.sampled_from(
+            ["draw", "nothing", "comment", "time", "lock", "accept", "dismiss", "finish", "delete"]
+        ),
+        st.integers(1, 79),
+    ),
+    max_size=25,
+)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("blind")
+    make_study(folder / "study", 4)
+    detector = write_detections(folder / "d.csv", [(f"case{i}", 33.25, 44.75) for i in range(4)])
+    opened = OpenRoom(folder / "study", detector=detector, design="sequential")
+    yield opened
+    opened.room.store.close()
+
+
+@settings(max_examples=15)
+@given(ACTS)
+def test_whatever_readers_do_no_answer_holds_what_another_said(shared, acts):
+    """Every act leaves a word of its own; over all endpoints, a reader's answers have no word of another's."""
+    visitors = {name: shared.visit(name) for name in ("Anna", "Ben")}
+    word = {"Anna": "AnnaSaid", "Ben": "BenSaid"}
+    own_ids = {name: set(visitor.items()) for name, visitor in visitors.items()}
+    marks: dict[str, list[str]] = {"Anna": [], "Ben": []}
+    for name, number, what, x in acts:
+        visitor = visitors[name]
+        item = visitor.items()[number]
+        if what == "draw":
+            marks[name].append(new_id())
+            body = {"op": new_id(), "x": x, "y": 20, "rx": 5, "ry": 5, "angle": 0, "comment": word[name]}
+            visitor.ask("PUT", f"/api/items/{item}/marks/{marks[name][-1]}", body)
+        elif what == "delete" and marks[name]:
+            visitor.ask("DELETE", f"/api/items/{item}/marks/{marks[name][-1]}", {"op": new_id()})
+        elif what in ("accept", "dismiss"):
+            body = {"op": new_id(), "decision": what, "reason": word[name]}
+            visitor.ask("POST", f"/api/items/{item}/decisions/D1", body)
+        elif what in ("nothing", "comment", "time", "lock", "finish"):
+            body = {"op": new_id(), "on": True, "comment": word[name], "active_ms": 5, "paused_ms": 1}
+            visitor.ask("POST", f"/api/items/{item}/{what}", body)
+    for name, other in (("Anna", "Ben"), ("Ben", "Anna")):
+        answers = collect(visitors[name])
+        forbidden = [word[other], other, *own_ids[other], *marks[other]]
+        for text, secret in itertools.product(answers, forbidden):
+            assert secret not in text
+        for item in visitors[name].items():
+            told = visitors[name].get(f"/api/items/{item}")
+            assert ("detections" in told) == (told["phase"] != "unaided")
+
+
+def collect(visitor: Visitor) -> list[str]:
+    """Everything that the endpoints tell a reader."""
+    texts = []
+    for method, path in READER_PATHS + OTHER_PATHS:
+        for item in visitor.items() if "{item}" in path else [""]:
+            if path.endswith("/pixels") or method != "GET":
+                continue
+            answer = ask(visitor, method, fill(path, item=item, object="T1"))
+            texts += [answer.text, str(dict(answer.headers))]
+    return texts
+
+
+def test_pixels_are_of_the_own_worklist_only(open_one):
+    room = open_one(6, fewest=1, most=1)
+    anna, ben = room.visit("Anna"), room.visit("Ben")
+    assert len(anna.items()) == len(ben.items()) == 3
+    assert not {room.image_of(i) for i in anna.items()} & {room.image_of(i) for i in ben.items()}
+    for item in ben.items():
+        assert anna.ask("GET", f"/api/items/{item}/pixels").status_code == 404
+    for image in ("case0", "images/case0.png", "..%2Fimages%2Fcase0.png"):
+        assert anna.ask("GET", f"/api/items/{image}/pixels").status_code == 404
+
+
+def test_the_owner_writes_the_tables_by_a_button(room):
+    owner = room.visit("owner")
+    refused = owner.ask("POST", "/api/owner/export", {"op": new_id()})
+    assert refused.status_code == 422
+    for name in ("Anna", "Ben"):
+        visitor = room.visit(name)
+        for item in visitor.items():
+            visitor.pass_over(item)
+    assert "marks.csv" in owner.act("POST", "/api/owner/export")["written"]
+    assert (room.room.folder / "readings.csv").is_file()

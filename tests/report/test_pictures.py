@@ -4,6 +4,7 @@ from base64 import b64decode
 from dataclasses import replace
 from io import BytesIO
 from itertools import combinations
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from PIL import Image
 from small_results import ramp
 
 from overread.images import Radiograph, SpacingSource
-from overread.report import cut_pictures
+from overread.report import Pictures, cut_pictures, detections_figure, draw_figures
 from overread.report._pictures import cut_crop
 
 
@@ -173,3 +174,63 @@ def test_an_example_keeps_its_pixels_to_one_grey_level(results, pictures):
     expected = 255 * (pixels - pixels.min()) / np.ptp(pixels)
     assert picture.mm_per_px == ramp().mm_per_px
     assert np.abs(picture.pixels() - expected).max() <= 0.5 + 1e-3
+
+
+def test_shown_detections_have_their_probability_and_at_most_ten_others_are_dotted():
+    n = 15
+    table = pd.DataFrame(
+        {
+            "x_mm": range(10, 10 + n),
+            "y_mm": 50.0,
+            "radius_mm": 5.0,
+            "probability": [0.9 - 0.05 * i for i in range(n)],
+            "shown": [True, True] + [False] * (n - 2),
+        }
+    )
+    (axes,) = detections_figure(ramp(), table).axes
+    assert [text.get_text() for text in axes.texts] == ["0.90", "0.85"]
+    assert sum(patch.get_linestyle() == ":" for patch in axes.patches) == 10
+    assert sum(patch.get_linestyle() == "-" for patch in axes.patches) == 2
+
+
+def test_without_probabilities_ranks_are_written():
+    table = pd.DataFrame(
+        {
+            "x_mm": [10, 30],
+            "y_mm": 50.0,
+            "radius_mm": 5.0,
+            "probability": np.nan,
+            "rank": [1, 2],
+            "shown": True,
+        }
+    )
+    (axes,) = detections_figure(ramp(), table).axes
+    assert [text.get_text() for text in axes.texts] == ["#1", "#2"]
+    assert "with rank" in axes.get_title(loc="left")
+
+
+def test_each_figure_is_an_svg_document(figures):
+    assert list(figures) == ["readers", "marks", "choice", "paper_choice", "importance", "calibration"]
+    for document in figures.values():
+        assert ElementTree.fromstring(document).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_the_same_results_give_the_same_bytes_and_ids_differ_between_figures(results, pictures, figures):
+    assert draw_figures(results, pictures) == figures
+    clips = [
+        {one.get("id") for one in ElementTree.fromstring(document).iter() if one.tag.endswith("clipPath")}
+        for document in figures.values()
+    ]
+    assert sum(map(len, clips)) == len(set().union(*clips))
+
+
+def test_what_the_results_lack_is_not_drawn(results):
+    models = [replace(model, reader_importance=pd.DataFrame()) for model in results.models]
+    bare = replace(results, paper_choice=None, examples=[], models=models)
+    assert list(draw_figures(bare, Pictures())) == ["readers", "choice", "calibration"]
+
+
+def test_an_example_without_pixels_is_drawn_on_plain_ground(results, figures):
+    plain = draw_figures(replace(results, paper_choice=None), Pictures())["marks"]
+    assert "<image" in figures["marks"]
+    assert "<image" not in plain

@@ -10,15 +10,18 @@ import subprocess
 from base64 import b64decode
 from dataclasses import replace
 from io import StringIO
+from urllib.parse import unquote
 
 import numpy as np
-import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
+from markupsafe import escape
 from parsed_page import parse_page
 
 from overread.files import from_json, to_json
 from overread.report import (
     Description,
+    GroupPart,
     Pictures,
     Quarantined,
     RunHead,
@@ -26,9 +29,13 @@ from overread.report import (
     StudyResults,
     Subgroup,
     draw_figures,
+    render_groups,
     render_study,
+    write_model_card,
 )
-from overread.report._words import give_answer, tell_method
+from overread.report._cards import link_model_card
+from overread.report._render import link_csv, read_cells_of_table
+from overread.report._words import FEW_IN_GROUP, give_answer
 
 PHONE, DESK = 390, 1400
 EVIL = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">"
@@ -136,22 +143,6 @@ def test_features_have_their_importance_with_the_sign_of_the_weight(parsed, resu
     ]
 
 
-def test_pairs_of_readers_and_quarantined_images_are_listed(parsed, results):
-    beside, table = parsed.sections["Readers"].tables
-    assert [row[0] for row in beside[1:]] == results.reader_points["reader_id"].tolist()
-    pairs = results.readers.pairs
-    assert len(table) == 1 + len(pairs)
-    assert table[1] == [
-        f"{pairs.reader_a[0]} and {pairs.reader_b[0]}",
-        str(pairs.n_images[0]),
-        f"{pairs.positive_agreement[0]:.2f}",
-        f"{pairs.image_kappa[0]:.2f}",
-    ]
-    assert parsed.sections["From files to parts"].tables == [
-        [["image", "reason"], ["i7", "cut short & broken"]]
-    ]
-
-
 def test_outlines_are_drawn_in_the_crop_s_own_millimetres(page, pictures):
     for crop in pictures.hits:
         e, (x, y, radius) = crop.ellipse, crop.circle
@@ -238,47 +229,6 @@ def test_names_from_the_data_are_text_and_not_markup(results, pictures):
     assert tags.count("script") == 3  # the explorer's numbers, the script that shows them, that of the page
     assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on")]
     assert parsed.sections["From files to parts"].tables[0][1] == [EVIL, EVIL]
-
-
-def test_a_study_without_what_may_be_absent_has_a_page(results, head):
-    first = results.models[1]
-    bare = [
-        replace(one, chance=None, by_size=one.by_size.iloc[:0], locked=one.locked) for one in first.counted
-    ]
-    model = replace(first, counted=bare, features=[], reader_importance=pd.DataFrame())
-    small = replace(
-        results,
-        models=[model],
-        supported=model.name,
-        reader_points=results.reader_points.iloc[:0],
-        verdict=replace(results.verdict, model=model.name, n_readers=0, median_reader=None, objects_needed=0),
-        comparisons=[],
-        paper_choice=None,
-        examples=[],
-        study=replace(
-            results.study, quarantined=[], found=None, is_simulated=False, description=Description({}, {})
-        ),
-        subgroups=[],
-        feature_examples=results.feature_examples.iloc[:0],
-        readers=replace(results.readers, pairs=results.readers.pairs.iloc[:0]),
-    )
-    parsed = parse_page(render_study(small, {}, Pictures(), head))
-    absent = {
-        "Groups of images",
-        "Can the models be told apart?",
-        "Importance of the readers",
-        "Gallery of the test set",
-    }
-    assert list(parsed.sections)[1:] == [name for name in SECTIONS if name not in absent]
-    flow = parsed.sections["From files to parts"].text
-    assert "not recorded: the images table was not made by init" in flow
-    assert f"{results.study.n_images} images used" in " ".join(flow.split())
-
-
-def test_the_level_of_the_study_stands_everywhere(page):
-    told = page.replace("\N{NO-BREAK SPACE}", " ")
-    for words in ("(90 % interval ", "Intervals are 90 %", "its 90 % interval over", "90 % interval</th>"):
-        assert words in told
 
 
 def test_the_page_loads_nothing(parsed):
@@ -513,28 +463,155 @@ def test_the_answer_is_seen_first_with_a_colour_and_a_sign_of_its_own(
     assert signs == ('"\u2713"', '"!"', '"\u2715"', '"?"')
 
 
-def test_how_the_figures_were_made_is_said_once(page, results):
-    assert page.count(tell_method(results)) == 1
-    assert page.index('class="verdict') < page.index(tell_method(results))
+def saved_rows(link: str) -> list[list[str]]:
+    (address,) = re.findall(r'href="data:text/csv;charset=utf-8,([^"]*)"', link)
+    return list(csv.reader(StringIO(unquote(address).removeprefix("\ufeff"), newline="")))
 
 
-def test_ranks_have_no_calibration(results, pictures, head):
-    ranked = replace(
-        results,
-        models=[
-            replace(model, score_map="rank", calibration=None, uncalibrated=None) for model in results.models
-        ],
-    )
-    figures = draw_figures(ranked, pictures)
-    assert "calibration" not in figures
-    parsed = parse_page(render_study(ranked, figures, pictures, head))
-    assert parsed.sections["Calibration"].tables == []
-    assert "Soft, Noisy: too little to calibrate with" in parsed.sections["Calibration"].text
-    assert "says how likely" not in parsed.sections["Intended use and data"].text
+def test_cells_are_saved_as_they_are():
+    rows = [["a", "b, c"], ["1.5", 'say "x"'], ["-2.5", "<b>&amp;"]]
+    assert saved_rows(link_csv(rows, "t")) == rows
 
 
-def test_the_page_states_a_chair_s_decisions(results, figures, pictures, head):
-    said = {"lesion": 2, "not": 1, "unsure": 0, "open": 0}
-    decided = replace(results, study=replace(results.study, decisions=said))
-    words = "chair decided on 3 objects on which readers disagreed: 2 golden with probability 1, 1 taken out."
-    assert words in render_study(decided, figures, pictures, head)
+def test_no_spreadsheet_runs_a_cell():
+    assert saved_rows(link_csv([["=1+1", "+0.5 to +0.7", "-0.5", "@x"]], "t")) == [
+        ["'=1+1", "'+0.5 to +0.7", "-0.5", "'@x"]
+    ]
+
+
+def test_a_name_of_the_data_ends_no_attribute():
+    evil = '"><script>'
+    link = link_csv([[evil]], evil)
+    assert f'download="{escape(evil)}.csv"' in link
+    assert link.count("<") == 2
+    assert saved_rows(link) == [[evil]]
+
+
+def test_cells_of_a_table_are_its_texts():
+    html = "<table><tr><th>a\n b</th><th class=words></th></tr>x<tr><td>1 &lt; 2<b>!</b></td><td>3</td></tr></table>"
+    assert read_cells_of_table(html) == [["a b", ""], ["1 < 2!", "3"]]
+
+
+def test_every_table_of_the_page_can_be_saved(page, results):
+    boxes = re.findall(r'<div class="saved">(.*?)(<a class="csv".*?</a>)</div>', page, flags=re.DOTALL)
+    assert len(boxes) == page.count("<table")
+    names = re.findall(r'class="csv" download="(.*?)"', page)
+    assert len(set(names)) == len(names) == len(boxes)
+    for box, link in boxes:
+        if 'download="froc.csv"' in link:
+            continue
+        (section,) = parse_page(f"<h2></h2>{box}").sections.values()
+        shown = [[" ".join(cell.split()) for cell in row] for row in section.tables[0]]
+        assert [[cell.removeprefix("'") for cell in row] for row in saved_rows(link)] == shown
+
+
+def test_the_curves_are_saved_at_all_steps(page, results):
+    (link,) = re.findall(r'<a class="csv" download="froc.csv".*?</a>', page)
+    header, *rows = saved_rows(link)
+    band = results.models[1].counted[0].test.band
+    assert len(rows) == 61 * len(results.models)
+    for row in (rows[61 + 20], rows[61 + 47]):
+        told = dict(zip(header, row, strict=True))
+        here = band[(band["fp_target"] - float(told["fp_target"])).abs() < 1e-9].set_index("measure")
+        assert told["model"] == "Noisy"
+        assert abs(float(told["gt_sensitivity"]) - here.loc["gt_sensitivity", "estimate"]) < 1e-5
+        assert abs(float(told["gt_sensitivity_lower"]) - here.loc["gt_sensitivity", "lower"]) < 1e-5
+
+
+@pytest.fixture(scope="module")
+def joined(results, figures, pictures, head):
+    parts = []
+    for group, label in (("pale", "Hard <b>"), ("dark", "Dots")):
+        settings = results.settings | {"labels": {"groups": {group: [label]}}}
+        parts.append(
+            GroupPart(
+                group,
+                replace(results, settings=settings),
+                figures,
+                pictures,
+                replace(head, run=f"main-{group}"),
+            )
+        )
+    return render_groups(parts, run="main"), parts
+
+
+def list_headings(html):
+    return re.findall(r"<h2 [^>]*>(.*?)</h2>", html)
+
+
+def test_every_group_has_the_chapters_of_its_own_page_and_ids_are_unique(joined, page):
+    html, parts = joined
+    own = list_headings(page)
+    assert list_headings(html) == ["Groups", *own * len(parts)]
+    named = [attributes["href"] for tag, attributes in parse_page(html).elements if tag == "a"]
+    places = [attributes["id"] for _, attributes in parse_page(html).elements if "id" in attributes]
+    inside = [name.removeprefix("#") for name in named if name.startswith("#")]
+    assert len(inside) == len(set(inside)) == 1 + len(parts) * (1 + len(own))
+    assert all(places.count(name) == 1 for name in inside)
+
+
+MODEL_CARD_SECTIONS = [
+    "Model", "Intended use", "Data", "Readers", "Performance", "Calibration", "Caveats and what next",
+    "For the authors to say", "Versions and hashes",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def card(results, head):
+    return write_model_card(results, head)
+
+
+@pytest.fixture(scope="module")
+def parsed_of_model_card(card):
+    return parse_page(as_html(card))
+
+
+def as_html(card):
+    return MarkdownIt("commonmark").enable("table").render(card)
+
+
+def test_its_numbers_are_those_of_the_results(parsed_of_model_card, results):
+    sizes = results.detector.by_size
+    (table,) = [
+        table for table in parsed_of_model_card.sections["Performance"].tables if table[0][0] == "diameter"
+    ]
+    assert [row[1] for row in table[1:]] == [str(n) for n in sizes["n_gts"]]
+    expected = [f"{100 * value:.1f}" for value in sizes["gt_sensitivity"].dropna()]
+    assert [row[2].split()[0] for row in table[1:] if row[2] != "-"] == expected
+    calibrated = results.model(results.supported).calibration
+    (slopes,) = parsed_of_model_card.sections["Calibration"].tables
+    assert [row[1] for row in slopes[1:]] == [
+        f"{calibrated.slope.estimate:.2f}",
+        f"{calibrated.intercept.estimate:.2f}",
+    ]
+
+
+def test_each_reader_stands_beside_the_detector(parsed_of_model_card, results):
+    (table,) = parsed_of_model_card.sections["Readers"].tables
+    assert [row[0] for row in table[1:]] == results.reader_points["reader_id"].tolist()
+    assert [row[5] for row in table[1:]] == [
+        f"{100 * value:.1f} %" for value in results.reader_points["detector_sensitivity"]
+    ]
+
+
+def test_a_small_group_is_not_judged(results, head):
+    (first, *_) = results.subgroups
+    table = first.table.assign(n_gts=FEW_IN_GROUP - 1)
+    card = write_model_card(replace(results, subgroups=[Subgroup("sex", table)]), head)
+    assert card.count("too few to judge") == len(table)
+
+
+def test_names_are_text(results, head):
+    evil = "</table><script>alert(1)</script>| [x](javascript:y)\n# No"
+    html = as_html(write_model_card(results, replace(head, study=evil)))
+    assert "<script" not in html
+    assert "<a " not in html
+    assert html.count("<h1>") == 1
+    assert "alert(1)" in html
+
+
+def test_the_page_s_link_saves_the_very_card(page, card, results, head):
+    link = link_model_card(results, head)
+    assert str(link) in page
+    (address,) = re.findall(r'href="data:text/markdown;charset=utf-8,([^"]+)"', link)
+    assert unquote(address) == card

@@ -3,10 +3,9 @@ from __future__ import annotations
 import re
 
 from small_scenario import small_design
-from test_per_reader import DESIGN as PER_READER
-from test_per_reader import fall
-from test_per_reader import make_points as per_reader_points
-from test_results import DESIGN, make_point, make_points
+from test_results import DESIGN, fall, make_point, make_points
+from test_results import PER_READER_DESIGN as PER_READER
+from test_results import make_reader_points as per_reader_points
 
 from overread.apps.scenario._page import give_answers, list_warnings
 from overread.apps.scenario._results import sum_up_points

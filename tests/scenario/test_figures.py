@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from test_per_reader import DESIGN, fall, make_points
+from test_results import PER_READER_DESIGN as DESIGN
+from test_results import fall
+from test_results import make_reader_points as make_points
 
 from overread.apps.scenario._figures import (
     _draw_equal_performance,

@@ -1,17 +1,51 @@
+"""Tables are written from the journal, whole or not at all, and the user's settings stay."""
+
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import signal
 import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from pydicom import dcmread
 
-from overread.errors import InvalidInputError, UsageError
-from overread.images import read_image, read_source
-from overread.simulate import PictureDistribution, benchmark, cohort, picture_cohort
+from overread.errors import InvalidInputError, LockedError, TableError, UsageError
+from overread.files import Journal, folder_lock
+from overread.images import read_image, read_source, write_png16
+from overread.simulate import (
+    CHEST_LAYOUT,
+    CaseDistribution,
+    NoduleDistribution,
+    PictureDistribution,
+    benchmark,
+    cohort,
+    picture_cohort,
+)
+from overread.simulate._backgrounds import background_files
+from overread.simulate._cases import draw_case
+from overread.simulate._cohort import write_study
 from overread.simulate._reader_fit import PAPER_LAW
-from overread.simulate._recipes import ANATOMY_BITS, PhantomRecipe
+from overread.simulate._recipes import ANATOMY_BITS, FileRecipe, PhantomRecipe
+from overread.simulate._tables import (
+    FolderLayout,
+    distractor_rows,
+    entry_line,
+    mark_rows,
+    nodule_rows,
+    nodules_by_image,
+    read_entry,
+    write_tables,
+)
+from overread.tables import read_cells, read_table, validate_study
+from overread.truth import merge_marks
+from progress_record import NotedProgress
 
 GRID = 1.4
 
@@ -57,3 +91,297 @@ def test_orders_without_meaning_are_refused(tmp_path):
     with pytest.raises(UsageError, match="spacings"):
         benchmark("nih-240x3", tmp_path / "s")
     assert not (tmp_path / "s").exists()
+
+
+@pytest.fixture(scope="module")
+def backgrounds(tmp_path_factory) -> Path:
+    """Three square pictures with two dark lungs."""
+    folder = tmp_path_factory.mktemp("backgrounds")
+    y, x = np.mgrid[:260, :300]
+    lungs = np.minimum(((x - 80) / 45) ** 2, ((x - 220) / 45) ** 2) + ((y - 120) / 90) ** 2 < 1
+    rows = ["file,patient,mm_per_px_x,mm_per_px_y"]
+    for i in range(3):
+        noise = np.random.default_rng(i).normal(0, 1500, lungs.shape)
+        write_png16(
+            folder / f"b{i}.png", np.clip(np.where(lungs, 15000, 42000) + noise, 0, 65535).astype(np.uint16)
+        )
+        rows.append(f"b{i}.png,p{i},1.2,1.1")
+    (folder / "table.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def recipe(backgrounds: Path, n_images: int = 6, seed: int = 5) -> FileRecipe:
+    return FileRecipe(
+        tuple(background_files(backgrounds, backgrounds / "table.csv")),
+        n_images,
+        CaseDistribution(),
+        seed,
+        1.4,
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def study_of_study_folder(backgrounds, tmp_path_factory) -> Path:
+    return write_study(recipe(backgrounds), tmp_path_factory.mktemp("study") / "s", format="png")
+
+
+def test_the_tables_are_those_of_a_study(study_of_study_folder):
+    images, readings, marks = (
+        read_table(study_of_study_folder / f"{kind}.csv", kind) for kind in ("images", "readings", "marks")
+    )
+    assert validate_study(marks, readings, images) == []
+    assert images["patient_id"].tolist() == ["P00001", "P00002", "P00003"] * 2
+    assert len(merge_marks(marks, readings)) > 0
+    for path in images["path"]:
+        assert read_source(study_of_study_folder / path).stored.dtype == np.uint16
+
+
+def test_what_is_known_fits_the_images(study_of_study_folder):
+    nodules = pd.read_csv(study_of_study_folder / "known" / "nodules.csv")
+    for image_id, rows in nodules.groupby("image_id"):
+        mask = read_source(study_of_study_folder / "known" / "masks" / f"{image_id}.png").stored
+        assert set(np.unique(mask)) == set(range(len(rows) + 1))
+    known = pd.read_csv(study_of_study_folder / "known" / "marks.csv", dtype=str, na_filter=False)
+    assert set(known["mark_id"]) == set(pd.read_csv(study_of_study_folder / "marks.csv")["mark_id"])
+    assert set(pd.read_csv(study_of_study_folder / "known" / "backgrounds.csv")["background"]) == {
+        "b0.png",
+        "b1.png",
+        "b2.png",
+    }
+
+
+def test_the_bytes_do_not_depend_on_the_workers(study_of_study_folder, backgrounds, tmp_path):
+    other = write_study(recipe(backgrounds), tmp_path / "other", format="png", workers=2)
+    assert contents(other) == contents(study_of_study_folder)
+
+
+def test_a_finished_folder_is_left_alone(study_of_study_folder, backgrounds):
+    before = contents(study_of_study_folder)
+    with NotedProgress() as progress:
+        write_study(recipe(backgrounds), study_of_study_folder, format="png")
+    assert progress.totals == {"simulating: images": 0}
+    assert contents(study_of_study_folder) == before
+
+
+def test_settings_that_the_user_changed_stay(study_of_study_folder, backgrounds):
+    settings = study_of_study_folder / "study.toml"
+    before = settings.read_text()
+    settings.write_text("seed = 7\n")
+    write_study(recipe(backgrounds), study_of_study_folder, format="png")
+    assert settings.read_text() == "seed = 7\n"
+    settings.write_text(before)
+
+
+@pytest.mark.parametrize(
+    "damage", ["half a line", "a broken line", "a changed image", "a lost image", "a cut mask"]
+)
+def test_a_broken_run_is_taken_up_where_it_was(study_of_study_folder, backgrounds, tmp_path, damage):
+    folder = write_study(recipe(backgrounds), tmp_path / "s", format="png")
+    journal = folder / "known" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    (folder / "marks.csv").unlink()
+    if damage == "half a line":
+        journal.write_bytes(b"".join(lines[:3]) + lines[3][:50])
+    elif damage == "a broken line":
+        journal.write_bytes(b"".join([*lines[:3], lines[3].replace(b"marks", b"narks"), *lines[4:]]))
+    elif damage == "a cut mask":
+        mask = folder / "known" / "masks" / f"{json.loads(lines[3])['image_id']}.png"
+        mask.write_bytes(mask.read_bytes()[:-20])
+    elif damage == "a changed image":
+        (folder / json.loads(lines[3])["path"]).write_bytes(b"spoilt")
+    else:
+        (folder / json.loads(lines[3])["path"]).unlink()
+    with NotedProgress() as progress:
+        write_study(recipe(backgrounds), folder, format="png")
+    assert progress.totals == progress.done == {"simulating: images": 3}
+    assert contents(folder) == contents(study_of_study_folder)
+
+
+@pytest.mark.parametrize("change", [{"seed": 6}, {"n_images": 7}])
+def test_a_folder_of_another_cohort_is_refused(study_of_study_folder, backgrounds, change):
+    before = contents(study_of_study_folder)
+    with pytest.raises(InvalidInputError, match="another seed or other settings"):
+        write_study(recipe(backgrounds, **change), study_of_study_folder, format="png")
+    with pytest.raises(InvalidInputError, match="another seed or other settings"):
+        write_study(recipe(backgrounds), study_of_study_folder, format="dicom")
+    assert contents(study_of_study_folder) == before
+
+
+def test_a_folder_with_something_else_is_refused(backgrounds, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInputError, match="not empty"):
+        write_study(recipe(backgrounds), tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_two_runs_at_once_are_refused(study_of_study_folder, backgrounds):
+    with (
+        folder_lock(study_of_study_folder, "known/.lock", ""),
+        pytest.raises(LockedError, match="another run is writing to it"),
+    ):
+        write_study(recipe(backgrounds), study_of_study_folder, format="png")
+
+
+def test_a_run_that_was_killed_before_its_first_file_goes_on(study_of_study_folder, backgrounds, tmp_path):
+    folder = tmp_path / "s"
+    (folder / "known").mkdir(parents=True)
+    (folder / "known" / ".overread-abc.part").write_bytes(b"half")
+    write_study(recipe(backgrounds), folder, format="png")
+    (folder / "known" / ".overread-abc.part").unlink()
+    assert contents(folder) == contents(study_of_study_folder)
+
+
+def test_processes_run_no_code_of_the_current_folder(backgrounds, trap):
+    folder = write_study(recipe(backgrounds, n_images=2), trap / "s", format="png", workers=2)
+    assert not (trap / "PWNED").exists()
+    assert (folder / "marks.csv").is_file()
+
+
+@pytest.mark.parametrize("wrong", [{"format": "bmp"}, {"workers": 0}])
+def test_senseless_orders_are_refused(backgrounds, tmp_path, wrong):
+    with pytest.raises(InvalidInputError):
+        write_study(recipe(backgrounds), tmp_path / "s", **wrong)
+
+
+KILLED = """
+import sys
+from tests.simulate.test_study_folder import recipe
+from pathlib import Path
+from overread.simulate._cohort import write_study
+write_study(recipe(Path(sys.argv[1])), sys.argv[2], format="png")
+"""
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(study_of_study_folder, backgrounds, tmp_path):
+    folder = tmp_path / "s"
+    source = str(Path(__file__).parents[2])
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([source, f"{source}/src"])}
+    running = subprocess.Popen([sys.executable, "-c", KILLED, str(backgrounds), str(folder)], env=env)
+    journal = folder / "known" / "journal.jsonl"
+    while running.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < 2):
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    write_study(recipe(backgrounds), folder, format="png")
+    left = {name for name in contents(folder) if ".overread-" in name}
+    assert {k: v for k, v in contents(folder).items() if k not in left} == contents(study_of_study_folder)
+
+
+def test_patients_of_real_backgrounds_become_codes(backgrounds, tmp_path):
+    rows = ["b0.png,Doe", "b1.png,Roe", "b2.png,Doe", "b0.png,", "b1.png,"]
+    (tmp_path / "table.csv").write_text("\n".join(["file,patient", *rows]) + "\n")
+    files = background_files(backgrounds, tmp_path / "table.csv")
+    assert [file.patient_id for file in files] == ["P00001", "P00002", "P00001", "P00003", "P00004"]
+    written = write_study(recipe(backgrounds, n_images=1), tmp_path / "s", format="dicom")
+    header = dcmread(written / "images" / "case00001.dcm")
+    assert header.PatientID == "P00001"
+    assert "PatientIdentityRemoved" not in header
+    assert "p0" not in (written / "known" / "simulation.json").read_text()
+
+
+ELLIPSE = {"x_mm": 0.1 + 0.2, "y_mm": 1e-9, "semi_major_mm": 3.0, "semi_minor_mm": 2.0, "angle_deg": 0.0}
+
+
+@pytest.fixture
+def journal(tmp_path) -> Journal:
+    (tmp_path / "known").mkdir()
+    made = Journal(tmp_path / "journal.jsonl")
+    with made.open():
+        for number, name in enumerate(("=1+1", "b, c")):
+            marks = [
+                {"image_id": name, "reader_id": "R1", "mark_id": f"m{k}", "object_id": "", **ELLIPSE}
+                for k in range(number)
+            ]
+            entry = {
+                "image_id": name,
+                "patient_id": "P1",
+                "background": "x.png",
+                "path": f"images/{number}.png",
+                "mm_per_px": 0.7,
+                "nodules": [],
+                "distractors": [],
+                "readings": [{"image_id": name, "reader_id": "R1"}],
+                "marks": marks,
+            }
+            made.append(entry_line(entry))
+    return made
+
+
+def test_every_table_has_its_columns_also_without_rows(tmp_path, journal):
+    write_tables(tmp_path, journal, CHEST_LAYOUT)
+    for table in CHEST_LAYOUT.tables:
+        assert tuple(pd.read_csv(tmp_path / table.path).columns) == table.columns
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_numbers_come_back_exactly_and_text_is_guarded(tmp_path, journal):
+    write_tables(tmp_path, journal, CHEST_LAYOUT)
+    marks = read_cells(tmp_path / "marks.csv")
+    assert {name: float(marks.column(name)[0]) for name in ELLIPSE} == ELLIPSE
+    images = pd.read_csv(tmp_path / "images.csv")
+    assert images["image_id"].tolist() == ["'=1+1", "b, c"]
+    assert images["mm_per_px_x"].tolist() == images["mm_per_px_y"].tolist() == [0.7, 0.7]
+
+
+def test_settings_are_written_once(tmp_path, journal):
+    write_tables(tmp_path, journal, CHEST_LAYOUT)
+    settings = tmp_path / "study.toml"
+    assert settings.read_text() == CHEST_LAYOUT.settings
+    settings.write_text("seed = 3\n")
+    write_tables(tmp_path, journal, CHEST_LAYOUT)
+    assert settings.read_text() == "seed = 3\n"
+
+
+def test_a_layout_says_what_is_written(tmp_path, journal):
+    write_tables(tmp_path, journal, FolderLayout(CHEST_LAYOUT.tables[:1], "seed = 4\n"))
+    assert {path.name for path in tmp_path.glob("*.*")} == {"images.csv", "journal.jsonl", "study.toml"}
+    assert (tmp_path / "study.toml").read_text() == "seed = 4\n"
+
+
+def test_every_flipped_bit_of_a_line_is_noticed():
+    line = entry_line({"image_id": "case", "marks": [{"x_mm": 0.1}], "harmonics": "é"})
+    assert read_entry(line) == {"image_id": "case", "marks": [{"x_mm": 0.1}], "harmonics": "é"}
+    for place in range(len(line)):
+        for bit in range(8):
+            damaged = line[:place] + bytes([line[place] ^ (1 << bit)]) + line[place + 1 :]
+            # A space may become another white space of JSON: it means the same.
+            assert read_entry(damaged) in (None, read_entry(line))
+
+
+def test_nodules_survive_their_table(background, tmp_path):
+    law = CaseDistribution(nodules=NoduleDistribution(spiculated=0.5, with_spicules=0.5))
+    cases = {
+        f"i{s}": draw_case(background, ["R1"], law, np.random.default_rng(s), n_nodules=2) for s in range(8)
+    }
+    table = pd.DataFrame([row for name, case in cases.items() for row in nodule_rows(name, case.nodules)])
+    table.to_csv(tmp_path / "nodules.csv", index=False)
+    again = nodules_by_image(pd.read_csv(tmp_path / "nodules.csv", dtype={"image_id": str}))
+    assert {name: tuple(nodules) for name, nodules in again.items()} == {
+        n: c.nodules for n, c in cases.items()
+    }
+
+
+def test_a_damaged_row_is_named(background):
+    case = draw_case(background, ["R1"], CaseDistribution(), np.random.default_rng(0), n_nodules=1)
+    table = pd.DataFrame(nodule_rows("i7", case.nodules)).assign(harmonics="2:x:1")
+    with pytest.raises(TableError, match="N1 of image i7"):
+        nodules_by_image(table)
+
+
+def test_mark_ids_are_unique(background):
+    case = draw_case(
+        background, [f"R{i}" for i in range(1, 9)], CaseDistribution(), np.random.default_rng(2), n_nodules=3
+    )
+    ids = [row["mark_id"] for row in mark_rows("a", case)]
+    assert len(ids) == len(set(ids)) > 3
+
+
+def test_rows_name_their_image_and_count_their_nodules(background):
+    case = draw_case(background, ["R1", "R2"], CaseDistribution(), np.random.default_rng(1), n_nodules=3)
+    assert [row["nodule_id"] for row in nodule_rows("a", case.nodules)] == ["N1", "N2", "N3"]
+    for row in (*nodule_rows("a", case.nodules), *distractor_rows("a", case), *mark_rows("a", case)):
+        assert row["image_id"] == "a"

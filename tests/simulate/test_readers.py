@@ -1,12 +1,39 @@
+"""Two habits: rings around clusters, and single lesions."""
+
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
 from overread.errors import InvalidInputError
-from overread.simulate import Reader, ReaderModel, SeenObject, marks_of_image, reader_panel
-from overread.simulate._readers import draw_readings
+from overread.simulate import (
+    Nodule,
+    NoduleDistribution,
+    Reader,
+    ReaderModel,
+    SeenObject,
+    law_for_readers,
+    marks_of_image,
+    phantom,
+    reader_panel,
+)
+from overread.simulate._backgrounds import phantom_background
+from overread.simulate._reader_fit import (
+    PAPER_COUNTS,
+    PAPER_LAW,
+    Counts,
+    _distractor_mm,
+    _mean_counts,
+    fit_law,
+    nodule_counts,
+    simulate_counts,
+)
+from overread.simulate._readers import CONFIDENCES, RING_MARGIN, draw_readings, field_readers, mark_field
+from overread.simulate.picture._lesions import Cluster
 
 
 def nowhere(random: np.random.Generator) -> tuple[float, float]:
@@ -99,3 +126,109 @@ def test_senseless_panels_are_refused():
         reader_panel(0)
     with pytest.raises(InvalidInputError):
         ReaderModel(())
+
+
+CLEAR = {"conspicuity": 50.0}
+CLUSTER = Cluster("bright", tuple(Nodule(100.0 + 15 * k, 100.0, 8.0, **CLEAR) for k in range(4)))
+ALONE = Cluster("dark", (Nodule(300.0, 200.0, 10.0, **CLEAR),))
+
+
+def marks(model, seed=0, clusters=(CLUSTER, ALONE), lookalikes=None):
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(mark_field(clusters, lookalikes or {}, model, lambda _: (10.0, 20.0), random))
+
+
+@pytest.mark.parametrize(
+    ("splits", "objects"), [(0.0, {"C1", "C2-1"}), (1.0, {*(f"C1-{k}" for k in range(1, 5)), "C2-1"})]
+)
+def test_a_habit_decides_what_is_drawn(splits, objects):
+    model = field_readers(2)
+    readers = tuple(replace(reader, splits=splits) for reader in model.readers)
+    table = marks(replace(model, readers=readers, false_marks=0.0))
+    assert set(table["object_id"]) == objects
+    assert table.groupby("reader_id").size().tolist() == [len(objects)] * 2
+
+
+def test_a_ring_holds_its_lesions():
+    model = field_readers(2)
+    steady = replace(model, place_jitter=0.0, size_jitter=0.0, shape_jitter=0.0, false_marks=0.0)
+    readers = tuple(replace(reader, splits=0.0, size=1.0) for reader in model.readers)
+    ring = marks(replace(steady, readers=readers)).query("object_id == 'C1'").iloc[0]
+    assert (ring["x_mm"], ring["y_mm"]) == pytest.approx((122.5, 100.0), abs=0.1)
+    assert ring["semi_major_mm"] == pytest.approx(RING_MARGIN * (45 + 8) / 2, rel=0.01)
+
+
+def test_half_of_the_panel_draws_rings():
+    splits = [reader.splits for reader in field_readers(6).readers]
+    assert sum(one > 0.5 for one in splits) == 3
+
+
+def test_labels_and_confidence_go_with_the_marks():
+    table = pd.concat([marks(field_readers(4), seed) for seed in range(20)])
+    assert set(table["confidence"]) <= set(CONFIDENCES)
+    meant = table[table["object_id"].str.startswith("C")]
+    assert (meant["label"] == meant["object_id"].str[:2].map({"C1": "bright", "C2": "dark"})).all()
+    # What is so clear is sure; what is not there is not.
+    assert (meant["confidence"] == 1.0).all()
+    nothing = table[table["object_id"] == ""]
+    assert len(nothing) > 5
+    assert nothing["confidence"].mean() < 0.6
+
+
+def test_lookalikes_are_marked_less_often_than_lesions():
+    spot = Nodule(200.0, 50.0, 12.0)
+    model = replace(field_readers(4), false_marks=0.0)
+    tables = [marks(model, seed, clusters=(ALONE,), lookalikes={"dark": [spot]}) for seed in range(60)]
+    told = pd.concat(tables)["object_id"].value_counts()
+    assert told["C2-1" if "C2-1" in told else "C1-1"] == 240
+    # Phi(-1.3) with a spread of 0.6 and readers around 0: about one in eight.
+    assert 10 < told["D-dark-1"] < 60
+
+
+@pytest.mark.parametrize("seed", [300, 301, 302])
+def test_the_papers_counts_on_seeds_it_was_not_fitted_on(seed):
+    counts = simulate_counts(PAPER_LAW, PAPER_COUNTS.n_images, seed)
+    assert counts.marks == pytest.approx(PAPER_COUNTS.marks, rel=0.10)
+    assert counts.marked_images == pytest.approx(PAPER_COUNTS.marked_images, rel=0.10)
+    assert counts.golden == pytest.approx(PAPER_COUNTS.golden, rel=0.10)
+
+
+@pytest.mark.slow
+def test_the_papers_counts_in_the_mean_of_unseen_seeds():
+    counts = _mean_counts(PAPER_LAW, PAPER_COUNTS.n_images, range(300, 312))
+    assert counts.marks == pytest.approx(PAPER_COUNTS.marks, rel=0.05)
+    assert counts.marked_images == pytest.approx(PAPER_COUNTS.marked_images, rel=0.05)
+    assert counts.golden == pytest.approx(PAPER_COUNTS.golden, rel=0.05)
+
+
+def test_the_fit_has_the_distractors_of_phantoms():
+    """Their sizes are measured constants of the fit; those of a few phantoms must agree."""
+    found = [blob.diameter_mm for seed in range(6) for blob in phantom_background(phantom(seed=seed)).blobs]
+    drawn = [_distractor_mm(np.random.default_rng(seed)) for seed in range(2000)]
+    assert np.mean(found) == pytest.approx(np.mean(drawn), rel=0.1)
+    split_from = PAPER_LAW.readers.split_from_mm
+    assert np.mean(np.array(found) >= split_from) == pytest.approx(
+        np.mean(np.array(drawn) >= split_from), abs=0.1
+    )
+
+
+def test_counts_are_the_same_for_the_same_seed():
+    assert simulate_counts(PAPER_LAW, 60, 5) == simulate_counts(PAPER_LAW, 60, 5)
+
+
+def test_a_fit_moves_towards_its_counts():
+    wanted = Counts(n_images=200, marks=330, marked_images=130, golden=50)
+    fitted = fit_law(wanted, seeds=[0], rounds=4)
+    start = fit_law(wanted, seeds=[0], rounds=0)
+    assert fitted[0] > start[0]
+
+
+def test_the_number_of_nodules_follows_its_shares_exactly():
+    law = NoduleDistribution(counts=(0.25, 0.375, 0.25, 0.125))
+    counts = nodule_counts(720, law, 3)
+    assert np.bincount(counts).tolist() == [180, 270, 180, 90]
+    assert not np.array_equal(counts, nodule_counts(720, law, 4))
+
+
+def test_any_number_of_readers():
+    assert len(law_for_readers(3).readers.readers) == 3

@@ -11,6 +11,7 @@ The chart, CLAIM 13 and CLAIM 33 are made of the same steps.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -671,3 +672,8 @@ def _tell_left_out(step: FlowStep, where: str) -> str:
     return told + (
         f" ({'; '.join(f'{n} {reason}' for n, reason in step.left_out)})" if step.left_out and where else ""
     )
+
+
+_NAMES = re.compile("(count|find|give|is|lay_out|list|name|tell|where)(_|$)")
+SENTENCES = {name: value for name, value in globals().items() if _NAMES.match(name)}
+"""Functions that templates call by their names."""

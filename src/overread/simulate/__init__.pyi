@@ -4,9 +4,6 @@ from ._cases import CaseDistribution as CaseDistribution
 from ._cohort import benchmark as benchmark
 from ._cohort import cohort as cohort
 from ._cohort import picture_cohort as picture_cohort
-from ._difficulty import Difficulty as Difficulty
-from ._difficulty import curvature_spots as curvature_spots
-from ._difficulty import measure_difficulty as measure_difficulty
 from ._frozen import BENCHMARKS as BENCHMARKS
 from ._frozen import Agreement as Agreement
 from ._frozen import FrozenCohort as FrozenCohort

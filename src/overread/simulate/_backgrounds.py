@@ -34,24 +34,7 @@ class BackgroundFile:
 def background_files(
     folder: str | Path, images_csv: str | Path | None = None, *, code_patients: bool = True
 ) -> list[BackgroundFile]:
-    """Files of a folder, in the order of their names or of the table.
-
-    Parameters
-    ----------
-    folder
-        Where the images are.
-    images_csv
-        Table with a column path (or file), relative to the folder; optional patient_id (or patient) and
-        mm_per_px_x with mm_per_px_y. Without it all image files of the folder are taken, each as a patient, and
-        each must state the size of its pixels.
-    code_patients
-        Put P00001, P00002, ... in the order of the table for the patients' ids; a row without one is its own patient.
-
-    Raises
-    ------
-    TableError, InvalidInputError
-        If there is nothing to use, or the table names files that do not exist.
-    """
+    """Files of a folder, in the order of their names or of the table."""
     root = Path(folder)
     if not root.is_dir():
         raise InvalidInputError(f"{root}: there is no such folder of backgrounds")

@@ -53,19 +53,7 @@ BLUR_RANGE_MM = (0.4, 1.5)
 def insert_nodules(
     pixels: FloatArray, nodules: Sequence[Nodule], mm_per_px: float, *, white: float
 ) -> FloatArray:
-    """Radiograph with the nodules.
-
-    Parameters
-    ----------
-    pixels
-        What absorbs more is brighter.
-    nodules
-        With their contrast set.
-    mm_per_px
-        Side of a pixel.
-    white
-        Value of a pixel that no radiation reaches.
-    """
+    """Radiograph with the nodules."""
     result = np.array(pixels, dtype=np.float64)
     for nodule in nodules:
         window = window_around(nodule.x_mm, nodule.y_mm, nodule.reach_mm, result.shape, mm_per_px)

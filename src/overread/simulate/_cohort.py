@@ -73,26 +73,7 @@ def write_study(
     format: Format = "dicom",
     workers: int = 1,
 ) -> Path:
-    """Write all images, tables and what is known of them.
-
-    Parameters
-    ----------
-    recipe
-        What makes the images.
-    folder
-        A new folder, or one that the same recipe began.
-    format
-        Files of the images.
-    workers
-        Processes; the result does not depend on it.
-
-    Raises
-    ------
-    InvalidInputError
-        If the folder holds something else.
-    LockedError
-        If another run is writing to it.
-    """
+    """Write all images, tables and what is known of them."""
     if format not in ("dicom", "png") or workers < 1:
         raise InvalidInputError("a study needs the format dicom or png, and at least one worker")
     target = Path(folder)

@@ -184,13 +184,7 @@ def nih_background(file: BackgroundFile, lungs: NDArray[np.bool_] | None = None)
 
 
 def nih_files(cohort: FrozenCohort, folder: str | Path, images_csv: str | Path) -> dict[str, BackgroundFile]:
-    """Backgrounds of the benchmark by their file name.
-
-    Raises
-    ------
-    InvalidInputError
-        If a background is not there.
-    """
+    """Backgrounds of the benchmark by their file name."""
     # The patients' numbers are public and part of the file names; as codes they would divide the cohort otherwise.
     listed = background_files(folder, images_csv, code_patients=False)
     files = {file.path.name: file for file in listed}

@@ -298,21 +298,7 @@ def mark_field(
     place: PicturePlace,
     random: np.random.Generator,
 ) -> list[dict[str, Any]]:
-    """Draw the marks of one field, reader by reader, as rows without image and id.
-
-    Parameters
-    ----------
-    clusters
-        Lesions that lie together.
-    lookalikes
-        By label: spots that readers may take for lesions.
-    model
-        The readers.
-    place
-        Gives the place (x, y in pixels) of a private false mark.
-    random
-        Source of randomness.
-    """
+    """Draw the marks of one field, reader by reader, as rows without image and id."""
     groups = [
         (cluster, _see_lesions(cluster, number, model, random)) for number, cluster in enumerate(clusters)
     ]

@@ -1,11 +1,8 @@
 """Recipes: what makes image number i of a cohort. Small, sent to every worker, and the same everywhere.
 
 Every image has its own random stream from (seed, number), so that neither the order nor the number of workers plays
-any part.
-
-Recipe of a cohort of fields: what makes picture number i, and how its folder looks.
-
-A pixel is the unit of length: columns that end in ``_mm`` hold pixels, as ``[units] unit = "px"`` in study.toml says.
+any part. Pictures have pixels for lengths: their columns that end in ``_mm`` hold pixels, as ``[units] unit = "px"``
+in study.toml says.
 """
 
 from __future__ import annotations
@@ -61,6 +58,8 @@ ANATOMY_BITS = ("left_lung", "right_lung", "ribs", "clavicles", "heart", "medias
 PHANTOM_NAME = "phantom "
 PHANTOM_GRID_MM = 0.7
 Rows = list[dict[str, Any]]
+# Kinds of rows of a chest.
+ROWS = ("nodules", "distractors", "readings", "marks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,50 +68,46 @@ class MadeImage:
 
     Attributes
     ----------
-    image_id, patient_id, background
-        Names; `background` says what is behind the nodules.
-    pixels, mm_per_px
-        16 bits; what absorbs more is brighter.
-    nodule_labels
-        0 outside, k in nodule Nk.
+    image_id, patient_id
+        Names.
+    facts
+        More columns of the table of images.
+    pixels
+        16 bits, what absorbs more is brighter; of a colour picture 8 bits x 3.
+    labels
+        0 outside, k in nodule or lesion number k.
     anatomy
-        Bits of a phantom's masks, in the order of `ANATOMY_BITS` from the lowest; None for files.
-    nodules, distractors, readings, marks
-        Rows of the tables.
+        Bits of a phantom's masks, from the lowest on; None for files.
+    rows
+        Rows of the tables, by their kind.
     """
 
     image_id: str
     patient_id: str
-    background: str
-    pixels: NDArray[np.uint16]
-    mm_per_px: float
-    nodule_labels: NDArray[np.uint16]
+    facts: dict[str, Any]
+    pixels: NDArray[np.uint16] | NDArray[np.uint8]
+    labels: NDArray[np.uint16]
     anatomy: NDArray[np.uint16] | None
-    nodules: Rows
-    distractors: Rows
-    readings: Rows
-    marks: Rows
-
-    @property
-    def is_phantom(self) -> bool:
-        """Whether no patient is behind the nodules; phantoms alone have an anatomy."""
-        return self.anatomy is not None
+    rows: dict[str, Rows]
 
     def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
         """Write the image, then the masks; return their paths in this order."""
         image = f"images/{self.image_id}.{'dcm' if format == 'dicom' else 'png'}"
-        if format == "dicom":
+        if self.pixels.ndim == 3:
+            write_png_colour(folder / image, self.pixels.astype(np.uint8, copy=False))
+        elif format == "dicom":
             write_dicom(
                 folder / image,
                 self.pixels,
-                self.mm_per_px,
+                self.facts["mm_per_px"],
                 patient_id=self.patient_id,
                 image_id=self.image_id,
-                state_anonymous=self.is_phantom,
+                # Phantoms alone have an anatomy: no patient is behind their nodules.
+                state_anonymous=self.anatomy is not None,
             )
         else:
-            write_png16(folder / image, self.pixels)
-        known = {f"known/masks/{self.image_id}.png": self.nodule_labels}
+            write_png16(folder / image, self.pixels.astype(np.uint16, copy=False))
+        known = {f"known/masks/{self.image_id}.png": self.labels}
         if self.anatomy is not None:
             known[f"known/anatomy/{self.image_id}.png"] = self.anatomy
         for name, pixels in known.items():
@@ -121,26 +116,7 @@ class MadeImage:
 
     def entry(self) -> dict[str, Any]:
         """All that the tables need of it beside its path."""
-        return {
-            "image_id": self.image_id,
-            "patient_id": self.patient_id,
-            "background": self.background,
-            "mm_per_px": self.mm_per_px,
-            "nodules": self.nodules,
-            "distractors": self.distractors,
-            "readings": self.readings,
-            "marks": self.marks,
-        }
-
-
-class StudyImage(Protocol):
-    """An image that can be written into a study folder."""
-
-    def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
-        """Write its files; return their paths in the folder, that of the image first."""
-
-    def entry(self) -> dict[str, Any]:
-        """All that the tables of the folder need of it beside its path."""
+        return {"image_id": self.image_id, "patient_id": self.patient_id, **self.facts, **self.rows}
 
 
 class Recipe(Protocol):
@@ -157,7 +133,7 @@ class Recipe(Protocol):
     def layout(self) -> FolderLayout:
         """Tables and settings of the study's folder."""
 
-    def make(self, number: int) -> StudyImage:
+    def make(self, number: int) -> MadeImage:
         """Make image ``number``, from 0."""
 
 
@@ -180,16 +156,9 @@ class PhantomRecipe:
         """See `Recipe`."""
         state = np.random.SeedSequence([self.seed, 3, number]).generate_state(1)
         image = phantom(seed=int(state[0]), mm_per_px=self.grid_mm)
-        name = f"case{number + 1:05d}"
-        background = phantom_background(image)
+        name, background = f"{PHANTOM_NAME}{int(state[0])}", phantom_background(image)
         return _draw_image(
-            name,
-            f"P{number + 1:05d}",
-            f"{PHANTOM_NAME}{int(state[0])}",
-            background,
-            self,
-            number,
-            _anatomy_bits(image),
+            self, number, f"P{number + 1:05d}", name, background, _mask_bits(image, ANATOMY_BITS)
         )
 
 
@@ -219,10 +188,9 @@ class FileRecipe:
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
         file = self.files[number % len(self.files)]
-        name = f"case{number + 1:05d}"
         varied = isinstance(self.law.nodules, VariedDistribution)
         background = file_background(file, grid_mm=self.grid_mm, behind_heart=varied)
-        return _draw_image(name, file.patient_id, file.path.name, background, self, number, None)
+        return _draw_image(self, number, file.patient_id, file.path.name, background, None)
 
 
 class FrozenRecipe:
@@ -273,9 +241,9 @@ class FrozenPhantomRecipe(FrozenRecipe):
         """See `Recipe`."""
         seed = int(self.cohort.images["background"].iloc[number].removeprefix(PHANTOM_NAME))
         image = phantom(seed=seed, mm_per_px=PHANTOM_GRID_MM)
-        patient_id = f"P{number + 1:05d}"
+        anatomy = _mask_bits(image, ANATOMY_BITS)
         return _build_frozen_image(
-            self.cohort, number, patient_id, phantom_background(image), _anatomy_bits(image)
+            self.cohort, number, f"P{number + 1:05d}", phantom_background(image), anatomy
         )
 
 
@@ -289,31 +257,23 @@ def _build_frozen_image(
     """Put what the tables of a frozen cohort say on a background."""
     row = cohort.images.iloc[number]
     image_id = str(row["image_id"])
-    nodules = nodules_by_image(_of_image(cohort.nodules, image_id)).get(image_id, [])
-    return MadeImage(
-        image_id,
-        patient_id,
-        str(row["background"]),
-        pixels_with_nodules(background, nodules),
-        background.mm_per_px,
-        label_image(nodules, background.pixels.shape, background.mm_per_px),
-        anatomy,
-        *(records(_of_image(table, image_id)) for table in (cohort.nodules, cohort.distractors)),
-        *(records(_of_image(table, image_id)) for table in (cohort.readings, cohort.marks)),
-    )
+    tables = {name: getattr(cohort, name) for name in ROWS}
+    own = {name: table[table["image_id"] == image_id] for name, table in tables.items()}
+    nodules = nodules_by_image(own["nodules"]).get(image_id, [])
+    rows = {name: records(table) for name, table in own.items()}
+    return _assemble(image_id, patient_id, str(row["background"]), background, nodules, anatomy, rows)
 
 
 def _draw_image(
-    image_id: str,
+    recipe: PhantomRecipe | FileRecipe,
+    number: int,
     patient_id: str,
     name: str,
     background: Background,
-    recipe: PhantomRecipe | FileRecipe,
-    number: int,
     anatomy: NDArray[np.uint16] | None,
 ) -> MadeImage:
     """Draw nodules, distractors, readings and marks on a background."""
-    law = recipe.law
+    law, image_id = recipe.law, f"case{number + 1:05d}"
     random = np.random.default_rng([recipe.seed, 4, number])
     if isinstance(law.nodules, VariedDistribution):
         pixels = vary_pixels(
@@ -323,18 +283,34 @@ def _draw_image(
     n_nodules = int(nodule_counts(recipe.n_images, law.nodules, recipe.seed)[number])
     readings = draw_readings([image_id], law.readers, random)
     case = draw_case(background, list(readings["reader_id"]), law, random, n_nodules=n_nodules)
-    return MadeImage(
-        image_id,
-        patient_id,
-        name,
-        pixels_with_nodules(background, case.nodules),
-        background.mm_per_px,
-        label_image(case.nodules, background.pixels.shape, background.mm_per_px),
-        anatomy,
+    rows = (
         nodule_rows(image_id, case.nodules),
         distractor_rows(image_id, case),
         records(readings),
         mark_rows(image_id, case),
+    )
+    told = dict(zip(ROWS, rows, strict=True))
+    return _assemble(image_id, patient_id, name, background, case.nodules, anatomy, told)
+
+
+def _assemble(
+    image_id: str,
+    patient_id: str,
+    name: str,
+    background: Background,
+    nodules: Sequence[Nodule],
+    anatomy: NDArray[np.uint16] | None,
+    rows: dict[str, Rows],
+) -> MadeImage:
+    """Put nodules on a background."""
+    return MadeImage(
+        image_id,
+        patient_id,
+        {"background": name, "mm_per_px": background.mm_per_px},
+        pixels_with_nodules(background, nodules),
+        label_image(nodules, background.pixels.shape, background.mm_per_px),
+        anatomy,
+        rows,
     )
 
 
@@ -346,17 +322,12 @@ def label_image(nodules: Sequence[Nodule], shape: tuple[int, ...], mm_per_px: fl
     return image
 
 
-def _anatomy_bits(image: Phantom) -> NDArray[np.uint16]:
+def _mask_bits(image: Phantom | PicturePhantom, names: Sequence[str]) -> NDArray[np.uint16]:
     """Masks of a phantom, a bit each."""
     bits = np.zeros(image.shape, dtype=np.uint16)
-    for place, name in enumerate(ANATOMY_BITS):
+    for place, name in enumerate(names):
         bits |= getattr(image, name).astype(np.uint16) << place
     return bits
-
-
-def _of_image(table: pd.DataFrame, image_id: str) -> pd.DataFrame:
-    """Rows of one image."""
-    return table[table["image_id"] == image_id]
 
 
 def records(table: pd.DataFrame) -> Rows:
@@ -392,28 +363,21 @@ polarity = "both"
 limit = 100
 """
 
+SPOT = ("object_id", "label", "x_mm", "y_mm", "diameter_mm", "conspicuity")
 FIELD_LAYOUT = FolderLayout(
     (
+        TableFile("images.csv", ("image_id", "patient_id", "path", "width_px", "height_px"), None),
+        TableFile("readings.csv", ("image_id", "reader_id"), "readings"),
         TableFile(
-            "images.csv", ("image_id", "patient_id", "path", "width_px", "height_px"), lambda entry: [entry]
-        ),
-        TableFile("readings.csv", ("image_id", "reader_id"), lambda entry: entry["readings"]),
-        TableFile(
-            "marks.csv",
-            ("image_id", "reader_id", "mark_id", *ELLIPSE, "confidence", "label"),
-            lambda entry: entry["marks"],
+            "marks.csv", ("image_id", "reader_id", "mark_id", *ELLIPSE, "confidence", "label"), "marks"
         ),
         TableFile(
             "known/lesions.csv",
             ("image_id", "nodule_id", "object_id", "label", *(name for name in NODULE if name != "contrast")),
-            lambda entry: entry["lesions"],
+            "lesions",
         ),
-        TableFile(
-            "known/distractors.csv",
-            ("image_id", "object_id", "label", "x_mm", "y_mm", "diameter_mm", "conspicuity"),
-            lambda entry: entry["distractors"],
-        ),
-        TableFile("known/marks.csv", ("image_id", "mark_id", "object_id"), lambda entry: entry["marks"]),
+        TableFile("known/distractors.csv", ("image_id", *SPOT), "distractors"),
+        TableFile("known/marks.csv", ("image_id", "mark_id", "object_id"), "marks"),
     ),
     FIELD_SETTINGS,
 )
@@ -455,46 +419,6 @@ class PictureDistribution:
         return (self.bright, self.bright_images) if label == "bright" else (self.dark, self.dark_images)
 
 
-@dataclass(frozen=True, eq=False)
-class MadeField:
-    """One picture of a cohort with all that is known of it; rows are those of the tables."""
-
-    image_id: str
-    patient_id: str
-    pixels: NDArray[np.uint8]
-    lesion_labels: NDArray[np.uint16]
-    anatomy: NDArray[np.uint16]
-    lesions: Rows
-    distractors: Rows
-    readings: Rows
-    marks: Rows
-
-    def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
-        """Write the picture, then the masks; return their paths in this order."""
-        image = f"images/{self.image_id}.png"
-        write_png_colour(folder / image, self.pixels)
-        known = {
-            f"known/masks/{self.image_id}.png": self.lesion_labels,
-            f"known/anatomy/{self.image_id}.png": self.anatomy,
-        }
-        for name, pixels in known.items():
-            write_png16(folder / name, pixels)
-        return image, *known
-
-    def entry(self) -> dict[str, Any]:
-        """All that the tables need."""
-        return {
-            "image_id": self.image_id,
-            "patient_id": self.patient_id,
-            "width_px": self.pixels.shape[1],
-            "height_px": self.pixels.shape[0],
-            "lesions": self.lesions,
-            "distractors": self.distractors,
-            "readings": self.readings,
-            "marks": self.marks,
-        }
-
-
 @dataclass(frozen=True)
 class PictureRecipe:
     """Fields, each of its own patient."""
@@ -510,7 +434,7 @@ class PictureRecipe:
         """See `Recipe`."""
         return {"kind": "field", **asdict(self)}
 
-    def make(self, number: int) -> MadeField:
+    def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
         state = np.random.SeedSequence([self.seed, 5, number]).generate_state(1)
         phantom = picture_phantom(seed=int(state[0]), shape=self.shape)
@@ -525,19 +449,22 @@ class PictureRecipe:
 
         marks = mark_field(clusters, lookalikes, model, place, random)
         lesions = [lesion for cluster in clusters for lesion in cluster.lesions]
-        return MadeField(
+        own = {"image_id": image_id}
+        return MadeImage(
             image_id,
             f"P{number + 1:05d}",
+            {"width_px": phantom.shape[1], "height_px": phantom.shape[0]},
             develop(phantom, light),
             label_image(lesions, phantom.shape, 1.0),
-            _picture_anatomy_bits(phantom),
-            _lesion_rows(image_id, clusters),
-            _picture_distractor_rows(image_id, lookalikes),
-            [{"image_id": image_id, "reader_id": reader.reader_id} for reader in model.readers],
-            [
-                {"image_id": image_id, "mark_id": f"{image_id}-m{k + 1:03d}", **row}
-                for k, row in enumerate(marks)
-            ],
+            _mask_bits(phantom, PICTURE_ANATOMY_BITS),
+            {
+                "lesions": _lesion_rows(image_id, clusters),
+                "distractors": _picture_distractor_rows(image_id, lookalikes),
+                "readings": [{**own, "reader_id": reader.reader_id} for reader in model.readers],
+                "marks": [
+                    {**own, "mark_id": f"{image_id}-m{k + 1:03d}", **row} for k, row in enumerate(marks)
+                ],
+            },
         )
 
 
@@ -561,14 +488,6 @@ def _fill_field(
     return clusters, lookalikes, light
 
 
-def _picture_anatomy_bits(phantom: PicturePhantom) -> NDArray[np.uint16]:
-    """Masks of a field, a bit each."""
-    bits = np.zeros(phantom.shape, dtype=np.uint16)
-    for place, name in enumerate(PICTURE_ANATOMY_BITS):
-        bits |= getattr(phantom, name).astype(np.uint16) << place
-    return bits
-
-
 def _lesion_rows(image_id: str, clusters: Sequence[Cluster]) -> Rows:
     """Rows of the lesions; `object_id` is that of the marks, and says which cluster a lesion belongs to."""
     meant = [
@@ -583,15 +502,8 @@ def _lesion_rows(image_id: str, clusters: Sequence[Cluster]) -> Rows:
 def _picture_distractor_rows(image_id: str, lookalikes: dict[Label, list[Nodule]]) -> Rows:
     """Rows of the spots that are no lesions."""
     return [
-        {
-            "image_id": image_id,
-            "object_id": f"D-{label}-{k + 1}",
-            "label": label,
-            "x_mm": spot.x_mm,
-            "y_mm": spot.y_mm,
-            "diameter_mm": spot.diameter_mm,
-            "conspicuity": spot.conspicuity,
-        }
+        {"image_id": image_id, "object_id": f"D-{label}-{k + 1}", "label": label}
+        | {name: getattr(spot, name) for name in SPOT[2:]}
         for label, own in lookalikes.items()
         for k, spot in enumerate(own)
     ]

@@ -6,7 +6,7 @@ Nodules, distractors and marks as tables, so that a cohort can be built again fr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,15 @@ seed = 0
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table of the folder: its columns, and the rows that an entry of the journal gives."""
+    """A table of the folder: its columns, and which rows of a journal's entry it has; None: the entry itself."""
 
     path: str
     columns: tuple[str, ...]
-    rows: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]
+    kind: str | None
+
+    def rows(self, entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """Rows that an entry gives."""
+        return [entry] if self.kind is None else entry[self.kind]
 
 
 @dataclass(frozen=True)
@@ -53,23 +57,18 @@ class FolderLayout:
     settings: str
 
 
-def _image_row(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Row of the images table."""
-    return [{**entry, "mm_per_px_x": entry["mm_per_px"], "mm_per_px_y": entry["mm_per_px"]}]
-
-
 CHEST_TABLES = (
-    TableFile("images.csv", ("image_id", "patient_id", "path", "mm_per_px_x", "mm_per_px_y"), _image_row),
-    TableFile("readings.csv", ("image_id", "reader_id"), lambda entry: entry["readings"]),
-    TableFile("marks.csv", ("image_id", "reader_id", "mark_id", *ELLIPSE), lambda entry: entry["marks"]),
-    TableFile("known/backgrounds.csv", ("image_id", "background"), lambda entry: [entry]),
-    TableFile(KNOWN_NODULES_FILE, ("image_id", "nodule_id", *NODULE), lambda entry: entry["nodules"]),
+    TableFile("images.csv", ("image_id", "patient_id", "path", "mm_per_px_x", "mm_per_px_y"), None),
+    TableFile("readings.csv", ("image_id", "reader_id"), "readings"),
+    TableFile("marks.csv", ("image_id", "reader_id", "mark_id", *ELLIPSE), "marks"),
+    TableFile("known/backgrounds.csv", ("image_id", "background"), None),
+    TableFile(KNOWN_NODULES_FILE, ("image_id", "nodule_id", *NODULE), "nodules"),
     TableFile(
         "known/distractors.csv",
         ("image_id", "object_id", "x_mm", "y_mm", "diameter_mm", "level"),
-        lambda entry: entry["distractors"],
+        "distractors",
     ),
-    TableFile("known/marks.csv", ("image_id", "mark_id", "object_id"), lambda entry: entry["marks"]),
+    TableFile("known/marks.csv", ("image_id", "mark_id", "object_id"), "marks"),
 )
 
 CHEST_LAYOUT = FolderLayout(CHEST_TABLES, PLAIN_SETTINGS)
@@ -89,6 +88,8 @@ def _table_lines(table: TableFile, journal: Journal) -> Iterator[bytes]:
     for line in journal.lines():
         entry = read_entry(line)
         assert entry is not None
+        # Pixels of a chest are square.
+        entry |= {f"mm_per_px_{axis}": entry.get("mm_per_px") for axis in "xy"}
         yield csv_text([[_cell(row[name]) for name in table.columns] for row in table.rows(entry)]).encode()
 
 

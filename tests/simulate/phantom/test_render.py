@@ -13,6 +13,17 @@ from scipy import ndimage
 
 from overread.errors import UsageError
 from overread.simulate import draw_patient, phantom
+from overread.simulate.chest._canvas import Canvas, smooth_step
+from overread.simulate.chest._exposure import (
+    COLLIMATED_SHARE,
+    blur,
+    collimate,
+    expose,
+    power_law_noise,
+    process,
+    side_marker,
+)
+from overread.simulate.chest._patient import View, stream
 
 LUNGS = ("left_lung", "right_lung", "below_dome", "thorax", "heart", "mediastinum")
 MASKS = (*LUNGS, "ribs", "posterior_ribs", "anterior_ribs", "clavicles", "valid")
@@ -161,3 +172,166 @@ def test_extreme_patients_are_rendered():
         assert np.isfinite(made.pixels).all()
         assert made.left_lung.any()
         assert made.right_lung.any()
+
+
+SHAPE = (160, 200)
+OPEN = np.ones(SHAPE, dtype=np.float32)
+PLATE = (120, 100)
+PATIENT = draw_patient(0)
+
+
+def test_without_scatter_and_noise_the_signal_is_the_line_integral():
+    thickness = np.full(SHAPE, 2.5, dtype=np.float32)
+    clean = replace(PATIENT, scatter_ratio=0.0, quanta=1e12)
+    np.testing.assert_allclose(expose(thickness, OPEN, clean, 0.7, stream(0, "q")), 2.5, atol=1e-3)
+
+
+def test_scatter_lowers_the_contrast():
+    step = np.full(SHAPE, 2.0, dtype=np.float32)
+    step[:, 100:] = 3.0
+    signals = [
+        expose(step, OPEN, replace(PATIENT, scatter_ratio=ratio, quanta=1e12), 0.7, stream(0, "q"))
+        for ratio in (0.0, 1.0)
+    ]
+    contrasts = [s[:, 150].mean() - s[:, 50].mean() for s in signals]
+    assert contrasts[0] == pytest.approx(1.0, abs=0.01)
+    assert contrasts[1] < 0.8
+
+
+def test_noise_is_that_of_the_quanta():
+    flat = np.full(SHAPE, 2.0, dtype=np.float32)
+    noisy = expose(flat, OPEN, replace(PATIENT, scatter_ratio=0.0, quanta=4e5), 0.7, stream(1, "q"))
+    assert noisy.std() == pytest.approx(1 / np.sqrt(4e5 * 0.49 * np.exp(-2)), rel=0.03)
+
+
+def test_blur_keeps_the_mean_and_widens_a_point():
+    point = np.zeros((201, 201), dtype=np.float32)
+    point[100, 100] = 1
+    for sigma in (2.0, 15.0):
+        soft = blur(point, sigma)
+        assert soft.sum() == pytest.approx(1, rel=0.02)
+        y = np.arange(201) - 100.0
+        assert np.sqrt((soft.sum(axis=1) * y**2).sum() / soft.sum()) == pytest.approx(sigma, rel=0.15)
+
+
+@pytest.mark.parametrize("exponent", [2.5, 3.2, 4.0])
+def test_power_law_noise_has_its_exponent(exponent):
+    field = power_law_noise((256, 256), exponent, stream(2, "n"), longest_px=128)
+    power = np.abs(np.fft.fft2(field)) ** 2
+    f = np.hypot(*np.meshgrid(np.fft.fftfreq(256), np.fft.fftfreq(256)))
+    band = (f > 0.04) & (f < 0.4)
+    slope = np.polyfit(np.log(f[band]), np.log(power[band]), 1)[0]
+    assert -slope == pytest.approx(exponent, abs=0.12)
+    assert field.std() == pytest.approx(1, rel=1e-3)
+
+
+def test_tone_curve_keeps_order_and_range():
+    ramp = np.linspace(0, 5, 200, dtype=np.float32)[None, :].repeat(160, axis=0)
+    grey = process(ramp, replace(PATIENT, compression=0.0, sharpening=0.0), 0.7, ramp > 1)
+    assert grey.min() >= 0
+    assert grey.max() <= 1
+    assert (np.diff(grey[0]) >= 0).all()
+
+
+def test_most_plates_are_open_and_none_is_closed_far():
+    fields = [collimate(PLATE, 3.5, seed=seed) for seed in range(200)]
+    closed = [not field.valid.all() for field in fields]
+    assert COLLIMATED_SHARE - 0.12 < np.mean(closed) < COLLIMATED_SHARE + 0.1
+    for field in fields:
+        assert field.valid[8:-8, 8:-8].all()
+        assert 0 <= field.open.min() <= field.open.max() <= 1
+
+
+def test_the_marker_is_a_small_thing_at_the_upper_right():
+    markers = [side_marker(PLATE, 3.5, seed=seed) for seed in range(60)]
+    seen = [marker for marker in markers if marker.any()]
+    assert 30 < len(seen) < 58
+    for marker in seen:
+        rows, columns = np.nonzero(marker)
+        assert rows.max() < 60
+        assert columns.min() > 70
+
+
+STRAIGHT = View(
+    shape=(200, 240),
+    mm_per_px=0.5,
+    size=1.0,
+    centre_mm=(0.0, 0.0),
+    yaw=0.0,
+    roll=0.0,
+    tilt=0.0,
+    bends=np.zeros((1, 5)),
+)
+
+
+def drawn(**options):
+    canvas = Canvas(STRAIGHT)
+    marks = canvas.no_marks()
+    canvas.tube_px(np.array([40.0, 200.0]), np.array([80.3, 110.7]), marks=marks, **options)
+    return canvas, marks
+
+
+def expected_volume(*, radius, depth, wall, shell, core):
+    """Area under an elliptic profile is pi/2 r D a unit length; the round ends make half an ellipsoid each."""
+    length = np.hypot(160.0, 30.4)
+    full = length * np.pi / 2 * radius * depth + 2 / 3 * np.pi * radius**2 * depth
+    inner = (1 - wall) ** 2 * length * np.pi / 2 * radius * depth + (
+        1 - wall
+    ) ** 3 * 2 / 3 * np.pi * radius**2 * depth
+    return shell * (full - inner) + core * inner
+
+
+@pytest.mark.parametrize(("wall", "shell", "core"), [(1.0, 1.0, 1.0), (0.2, 0.7, 0.1), (0.5, 0.3, 0.0)])
+def test_volume_of_a_straight_tube(wall, shell, core):
+    canvas, _ = drawn(radius_px=np.full(2, 9.0), depth_mm=np.full(2, 6.0), wall=wall, shell=shell, core=core)
+    volume = expected_volume(radius=9.0, depth=6.0, wall=wall, shell=shell, core=core)
+    assert canvas.amount.sum() == pytest.approx(volume, rel=5e-3)
+
+
+def test_a_mark_is_where_something_is_added():
+    canvas, marks = drawn(radius_px=np.array([3.0, 11.0]), depth_mm=np.array([5.0, 2.0]), wall=0.3, core=0.1)
+    assert ((canvas.amount > 0) == (marks > 0)).all()
+
+
+def test_mark_of_a_capsule_has_its_area_and_place():
+    _, marks = drawn(radius_px=np.full(2, 10.0), depth_mm=np.ones(2))
+    area = 20 * np.hypot(160.0, 30.4) + np.pi * 100
+    assert (marks > 0).sum() == pytest.approx(area, rel=0.005)
+    rows, columns = np.nonzero(marks)
+    assert rows.mean() == pytest.approx(95.5, abs=0.2)
+    assert columns.mean() == pytest.approx(120, abs=0.2)
+
+
+def test_parts_before_and_after_the_split_meet():
+    canvas = Canvas(STRAIGHT)
+    marks = canvas.no_marks()
+    columns, rows = np.linspace(40, 200, 9), np.full(9, 100.0)
+    canvas.tube_px(columns, rows, radius_px=np.full(9, 6.0), depth_mm=np.ones(9), split=4, marks=marks)
+    assert set(np.unique(marks)) == {0, 1, 2}
+    assert np.nonzero(marks == 1)[1].max() <= 120
+    assert np.nonzero(marks == 2)[1].min() >= 120
+
+
+def test_tubes_add_up_and_leave_no_trace_of_each_other():
+    together = Canvas(STRAIGHT)
+    alone = [Canvas(STRAIGHT), Canvas(STRAIGHT)]
+    lines = [np.array([[20.0, 20.0], [200.0, 150.0]]), np.array([[20.0, 150.0], [200.0, 20.0]])]
+    for line, canvas in zip(lines, alone, strict=True):
+        for target in (canvas, together):
+            target.tube_px(
+                line[:, 0].copy(), line[:, 1].copy(), radius_px=np.full(2, 7.0), depth_mm=np.ones(2)
+            )
+    np.testing.assert_allclose(together.amount, alone[0].amount + alone[1].amount, atol=1e-6)
+
+
+def test_outside_the_image_nothing_happens():
+    canvas = Canvas(STRAIGHT)
+    canvas.tube_px(
+        np.array([-90.0, -40.0]), np.array([10.0, 900.0]), radius_px=np.full(2, 5.0), depth_mm=np.ones(2)
+    )
+    assert not canvas.amount.any()
+
+
+def test_smooth_step_is_flat_at_both_ends():
+    values = smooth_step(np.array([-1.0, 2.0, 3.0, 4.0, 9.0], dtype=np.float32), 2.0, 4.0)
+    np.testing.assert_allclose(values, [0, 0, 0.5, 1, 1])

@@ -6,18 +6,18 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import signal
-
-from overread.simulate import phantom
-from overread.simulate.chest._exposure import power_law_noise
-from overread.simulate.chest._patient import stream
-from overread.simulate.chest._statistics import (
+from benchmarks.radiograph_statistics import (
     dark_fields,
     edge_strengths,
     grey_histogram,
     power_law_exponent,
     texture_spectrum,
 )
+from scipy import signal
+
+from overread.simulate import phantom
+from overread.simulate.chest._exposure import power_law_noise
+from overread.simulate.chest._patient import stream
 
 REAL_RANGE = (2.9, 3.5)
 

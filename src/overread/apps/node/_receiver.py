@@ -266,13 +266,7 @@ class Receiver:
         self._server: Any = None
 
     def start(self) -> int:
-        """Begin to listen, and return the port.
-
-        Raises
-        ------
-        StorageError
-            If the address cannot be listened at.
-        """
+        """Begin to listen, and return the port."""
         entity = AE(ae_title=self._settings.ae_title)
         entity.require_called_aet = True
         entity.require_calling_aet = list(self._settings.callers)

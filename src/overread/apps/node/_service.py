@@ -68,13 +68,7 @@ class Worker:
         self._log = log
 
     def work(self) -> bool:
-        """Work on the image that waits longest; return whether there was one.
-
-        Raises
-        ------
-        StorageError
-            If documents cannot be written; the image waits on.
-        """
+        """Work on the image that waits longest; return whether there was one."""
         ledger = self._spool.ledger
         entry = ledger.next_received()
         if entry is None:
@@ -225,13 +219,7 @@ class Node:
         self._spool.close()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until the node stops by itself, which only a fault makes it do, or so many seconds.
-
-        Raises
-        ------
-        BaseException
-            The fault.
-        """
+        """Wait until the node stops by itself, which only a fault makes it do, or so many seconds."""
         self._stopped.wait(seconds)
         if self._fault is not None:
             raise self._fault

@@ -340,26 +340,7 @@ class Spool:
         return self.documents / f"{_check_uid(str(name).removesuffix('.dcm'))}.dcm"
 
     def store(self, meta: bytes, dataset: bytes, sop_uid: str, sender: str) -> StoreResult:
-        """Store an image; when this returns, it is on the device and in the journal.
-
-        Parameters
-        ----------
-        meta
-            File meta information, encoded.
-        dataset
-            As it was sent.
-        sop_uid
-            SOP instance UID by which it was sent.
-        sender
-            AE title.
-
-        Raises
-        ------
-        FormatError
-            If the data set is none, or of another instance, or names no study.
-        StorageError
-            If the device refuses, or has too little space left to work on images; nothing is kept then.
-        """
+        """Store an image; when this returns, it is on the device and in the journal."""
         # One at a time, which bounds the memory of copies.
         with self._storing:
             study_uid = _identify(meta, dataset, sop_uid)

@@ -120,21 +120,7 @@ class Comparison:
 
 
 def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
-    """Choose what there was to find.
-
-    Parameters
-    ----------
-    store, folder
-        Of the room.
-    truth
-        A truth table, of which the golden objects count. Without it: the nodules that were put into a simulated
-        study; else the golden objects of the unaided readings themselves, with a chair's decisions.
-
-    Raises
-    ------
-    TableError
-        If the table lacks what is needed.
-    """
+    """Choose what there was to find."""
     if truth is not None:
         table = read_table(truth, "truth")
         return Reference(table[table["golden"]], f"the golden objects of {truth.name}", is_independent=True)
@@ -158,24 +144,7 @@ def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
 
 
 def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Reference) -> Comparison:
-    """Compare the unaided and aided readings of a room.
-
-    Parameters
-    ----------
-    store
-        Of the room.
-    images
-        Images table, for the patients.
-    design
-        Of the room's plan.
-    reference
-        What there was to find.
-
-    Raises
-    ------
-    UsageError
-        If no image was read both ways by every reader who read both ways.
-    """
+    """Compare the unaided and aided readings of a room."""
     arms = {"unaided": read_arm(store, "unaided"), "aided": read_arm(store, "aided")}
     readers, cases = _crossed_cases(arms)
     objects = reference.objects[reference.objects["image_id"].isin(cases)].reset_index(drop=True)
@@ -365,15 +334,7 @@ DESIGNS = {
 
 
 def render_reader_study(study_name: str, comparison: Comparison) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    study_name
-        Name of the study.
-    comparison
-        Every number on the page.
-    """
+    """Write the page."""
     head = head_run(study_name, "reader-study", to_json([comparison.readers, comparison.decisions]))
     drawn = comparison.study
     figure = "" if drawn is None else write_svg("reader_study", lambda: plot_reader_study(drawn))

@@ -39,13 +39,6 @@ def study_name(folder: Path) -> str:
 def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
     """Merge marks as the study's run will: a chair has to decide on the same objects.
 
-    Parameters
-    ----------
-    folder
-        Of the study, whose settings say how, and in which unit.
-    found
-        Marks and readings of the room.
-
     Returns
     -------
     DataFrame

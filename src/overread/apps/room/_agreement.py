@@ -31,13 +31,6 @@ def krippendorff_alpha(marked: Floats, weights: Floats | None = None) -> Floats:
 
     (Hayes and Krippendorff 2007, nominal data of two values; images with one reader do not count.)
 
-    Parameters
-    ----------
-    marked
-        Images x readers: 1 marked, 0 not, NaN not read.
-    weights
-        How often each image counts, one row a replicate; None: once.
-
     Returns
     -------
     array
@@ -62,13 +55,6 @@ def describe_agreement(readings: MarkSet, *, seed: int = 0) -> dict[str, Any] | 
     """Return alpha of all readers, kappa of every two, and sensitivity of each against the others, with intervals.
 
     Intervals of alpha and kappa are percentiles of a bootstrap over images; those of sensitivities are Wilson's.
-
-    Parameters
-    ----------
-    readings
-        Of complete images, see `complete_readings`.
-    seed
-        Of the bootstrap.
 
     Returns
     -------

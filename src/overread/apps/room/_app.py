@@ -27,8 +27,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from overread.apps.room._connections import BoundedConnection
-from overread.apps.room._gate import Doorkeeper, Limits, check_same_site, read_body, refusal_answer
+from overread.apps.room._gate import (
+    BoundedConnection,
+    Doorkeeper,
+    Limits,
+    check_same_site,
+    read_body,
+    refusal_answer,
+)
 from overread.apps.room._people import end_session, enter
 from overread.apps.room._room import Room
 from overread.apps.room._routes import room_routes
@@ -173,17 +179,7 @@ class Guard:
 
 
 def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGIApp:
-    """Make the application of a room.
-
-    Parameters
-    ----------
-    room
-        Prepared.
-    address
-        Where readers find it.
-    limits
-        How often may be asked.
-    """
+    """Make the application of a room."""
     cookie = f"overread_{_room_id(room.store)}"
     keeper = Doorkeeper(room, cookie, limits or Limits())
     page = PageFiles(PAGE)
@@ -278,13 +274,7 @@ OWN_BLOCK = 1 << 20
 
 
 def check_reachable(host: str, url: str | None) -> None:
-    """Refuse to listen where others can reach the room, unless its address there is said.
-
-    Raises
-    ------
-    UsageError
-        If the host is not of this machine alone and there is no address.
-    """
+    """Refuse to listen where others can reach the room, unless its address there is said."""
     try:
         near = ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -297,13 +287,7 @@ def check_reachable(host: str, url: str | None) -> None:
 
 
 def check_proxy(proxy: str) -> str:
-    """Return the address of a proxy.
-
-    Raises
-    ------
-    UsageError
-        If it is none: with a misspelt one nothing would be believed, without a word.
-    """
+    """Return the address of a proxy."""
     try:
         return str(ipaddress.ip_address(proxy))
     except ValueError as error:
@@ -313,13 +297,7 @@ def check_proxy(proxy: str) -> str:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Listen at an address; port 0 takes any that is free.
-
-    Raises
-    ------
-    StorageError
-        If the system refuses, because another program listens there.
-    """
+    """Listen at an address; port 0 takes any that is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, because asyncio sends small answers at once (TCP_NODELAY) only where a socket says that it speaks TCP.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -358,28 +336,7 @@ def serve(
     proxy: str | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve a room until SIGINT or SIGTERM.
-
-    Parameters
-    ----------
-    room
-        Prepared.
-    listening
-        Bound socket.
-    address
-        Where readers find the room.
-    limits
-        How often may be asked.
-    proxy
-        Address of the proxy whose word on who asks (X-Forwarded-For) is taken; nobody else's is.
-    ready
-        Called when the room is locked for other servers and about to answer.
-
-    Raises
-    ------
-    LockedError
-        If another process serves the same room.
-    """
+    """Serve a room until SIGINT or SIGTERM."""
     config = uvicorn.Config(
         make_app(room, address, limits),
         http=BoundedConnection,

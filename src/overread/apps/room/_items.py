@@ -43,13 +43,7 @@ class Items:
         self._store, self._labels = store, tuple(labels)
 
     def find(self, person: str, item: str) -> ItemRow:
-        """Look up an item of a person.
-
-        Raises
-        ------
-        RefusalError
-            If it is another's, or nobody's: the answer is the same. Or if it is of a second session that has not begun.
-        """
+        """Look up an item of a person."""
         rows = self._store.rows(OWN_ITEM, (item, person))
         return _check_turn(rows[0] if rows else None)
 

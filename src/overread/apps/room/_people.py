@@ -34,11 +34,6 @@ def add_person(store: Store, name: str, role: str) -> str:
     """Make a reader, a chair or the owner and return the secret of their link, which is told only here.
 
     Somebody whose link was revoked gets a new one, and goes on with the same worklist.
-
-    Raises
-    ------
-    UsageError
-        If the name cannot be one, is taken, or is another's in another spelling.
     """
     _check_name(name)
     secret = secrets.token_urlsafe(SECRET_BYTES)

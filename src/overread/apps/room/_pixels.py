@@ -45,13 +45,7 @@ class ImageFile:
 
 
 def read_images(folder: Path) -> pd.DataFrame:
-    """Read a study's table of images.
-
-    Raises
-    ------
-    TableError
-        If there is none, or it is empty.
-    """
+    """Read a study's table of images."""
     path = find_table(folder, "images")
     if path is None:
         raise TableError(f"{folder}: there is no images table (make one with: overread init {folder})")
@@ -62,13 +56,7 @@ def read_images(folder: Path) -> pd.DataFrame:
 
 
 def list_images(folder: Path) -> dict[str, ImageFile]:
-    """Image files of a study by id.
-
-    Raises
-    ------
-    TableError
-        If there is no table of images, or a row has no path.
-    """
+    """Image files of a study by id."""
     table, path = read_images(folder), find_table(folder, "images")
     found: dict[str, ImageFile] = {}
     for row, record in enumerate(table.to_dict("records"), start=2):

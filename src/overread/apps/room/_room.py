@@ -89,13 +89,7 @@ class Room:
         return None if self.training_folder is None else TrainingSet(self.training_folder)
 
     def change_plan(self, **wanted: Any) -> None:
-        """Keep what is given of a plan (None: as it is).
-
-        Raises
-        ------
-        UsageError
-            If somebody has a worklist by the plan that there is, and more changes than that a second session comes.
-        """
+        """Keep what is given of a plan (None: as it is)."""
         plan = replace(self.plan, **{name: value for name, value in wanted.items() if value is not None})
         if plan.design not in get_args(Design):
             raise UsageError(f"--design {plan.design!r}: one of {', '.join(get_args(Design))}")
@@ -127,13 +121,7 @@ class Room:
         self.items = Items(self.store, self.labels)
 
     def with_training(self, folder: Path) -> Room:
-        """Keep the folder of training images, which must be a study with marks or truth; return the room with it.
-
-        Raises
-        ------
-        UsageError
-            If one of its images is to be read, too.
-        """
+        """Keep the folder of training images, which must be a study with marks or truth; return the room with it."""
         TrainingSet(folder)
         room = Room(self.folder, self.store, folder)
         room.prepare_pictures()
@@ -141,15 +129,7 @@ class Room:
         return room
 
     def prepare_pictures(self) -> dict[str, str]:
-        """Read each image's facts once; return the reason by image that cannot be read.
-
-        Raises
-        ------
-        ImageError
-            If the file of an image that somebody has read is another one now.
-        UsageError
-            If an image is one to read and one to train on.
-        """
+        """Read each image's facts once; return the reason by image that cannot be read."""
         bad = self.pictures.prepare("reading")
         bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
         self.refuse_known_images()
@@ -173,13 +153,7 @@ class Room:
         return bad
 
     def prepare(self, detector: Path | None = None, fp: float = 1.0) -> Readiness:
-        """Make everything ready: facts of the images, the detector's marks, worklists of the readers.
-
-        Raises
-        ------
-        UsageError
-            If the plan needs a detector, or more readers than there are; or if no image can be read.
-        """
+        """Make everything ready: facts of the images, the detector's marks, worklists of the readers."""
         bad = self.prepare_pictures()
         if detector is not None:
             bad |= self.keep_detector(detector, fp)
@@ -248,15 +222,7 @@ class Room:
 
 
 def open_room(folder: Path) -> Room:
-    """Open a study's room, made if need be.
-
-    Raises
-    ------
-    UsageError
-        If there is no such folder.
-    TableError
-        If it is no study with images.
-    """
+    """Open a study's room, made if need be."""
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
     list_images(folder)

@@ -35,31 +35,10 @@ def keep_detections(
 ) -> dict[str, str]:
     """Compute and keep the marks of a detector for each image that has none yet.
 
-    Parameters
-    ----------
-    store
-        Of the room, whose pictures are prepared.
-    detector
-        ``detector.json`` of a run, the run's folder, or a table of detections of any detector, as
-        ``overread detect`` writes it, with a column ``shown`` or already cut at the operating point.
-    fp
-        Operating point of a ``detector.json``: false positives per image.
-    files
-        Image files by id.
-    dropped
-        Ids of images that were left out of the study; what a table says of them is not used.
-
     Returns
     -------
     dict
         Reason by image for which there are none.
-
-    Raises
-    ------
-    UsageError
-        If the room has the marks of another detector.
-    TableError
-        If a table has detections of images that the room has not.
     """
     place = detector / "detector.json" if detector.is_dir() else detector
     if not place.is_file():

@@ -31,13 +31,6 @@ SITTINGS_FILE = "reading/sittings.csv"
 def read_arm(store: Store, arm: Arm) -> MarkSet:
     """Read marks in mm and readings of all that is locked; what is being read is not in it.
 
-    Parameters
-    ----------
-    store
-        Of the room.
-    arm
-        Which readings.
-
     Returns
     -------
     MarkSet
@@ -136,26 +129,7 @@ def list_sittings(store: Store) -> pd.DataFrame:
 
 
 def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] | None = None) -> list[Path]:
-    """Write the tables of a room into its study, all or none.
-
-    Parameters
-    ----------
-    store
-        Of the room.
-    folder
-        The study's: ``marks.csv`` and ``readings.csv``, as every command reads them, are the unaided readings.
-        Those with a detector go to ``reading/aided``, repeats to ``reading/repeats``, times to
-        ``reading/sittings.csv``.
-    extra
-        Further tables by their path in the folder.
-
-    Raises
-    ------
-    UsageError
-        If nobody has finished a reading.
-    TableError
-        If the folder has marks that the room did not write and does not hold.
-    """
+    """Write the tables of a room into its study, all or none."""
     unaided = read_arm(store, "unaided")
     if unaided.readings.empty:
         raise UsageError(f"{folder}: nobody has finished a reading yet, so there is nothing to write")
@@ -198,11 +172,6 @@ def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
     -------
     tuple
         Number of readings and marks.
-
-    Raises
-    ------
-    UsageError
-        If somebody who reads in the room has begun an image that the tables say they have read.
     """
     found = _read_earlier(folder)
     begun = {

@@ -70,13 +70,7 @@ def read_text(body: Mapping[str, Any], name: str) -> str:
 def check_mark(
     body: Mapping[str, Any], width: int, height: int, labels: Sequence[str]
 ) -> dict[str, float | str | None]:
-    """Return the values of a mark on an image of this size.
-
-    Raises
-    ------
-    RefusalError
-        Naming the value: a centre outside of the image, an axis longer than its diagonal, an unknown label.
-    """
+    """Return the values of a mark on an image of this size."""
     longest = math.hypot(width, height)
     confidence = None if body.get("confidence") is None else _read_number(body, "confidence", 0.0, 100.0)
     label = body.get("label")

@@ -74,15 +74,6 @@ def assign_images(
 ) -> dict[str, list[str]]:
     """Choose the readers that each image still needs, so that nobody has more than one image more than another.
 
-    Parameters
-    ----------
-    images, readers
-        Ids and names.
-    given
-        Readers that an image has already; they may be others than ``readers``.
-    plan
-        How many are wanted.
-
     Returns
     -------
     dict
@@ -214,17 +205,7 @@ class TrainingSet:
     def feedback(
         self, image: str, marks: Sequence[dict[str, Any]], mm_per_px: tuple[float, float]
     ) -> dict[str, Any]:
-        """Return the objects of an image, whether the marks hit each, and the marks that hit none.
-
-        Parameters
-        ----------
-        image
-            Its id.
-        marks
-            As the page has them, in pixels.
-        mm_per_px
-            Size of a pixel.
-        """
+        """Return the objects of an image, whether the marks hit each, and the marks that hit none."""
         objects = self._objects[self._objects["image_id"] == image]
         x, y = mm_per_px
         drawn = pd.DataFrame(

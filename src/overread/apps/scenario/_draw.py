@@ -82,23 +82,7 @@ def draw_marks(
     model: ReaderModel,
     seed: int,
 ) -> Readings:
-    """Draw the marks of all readings.
-
-    Parameters
-    ----------
-    image_ids
-        In their order.
-    readers
-        Of each image and slot, as `assign_readers` gives them: positions in ``model.readers``.
-    objects
-        image_id, object_id, x_mm, y_mm, diameter_mm, level: what readers may mark.
-    places
-        image_id, x_mm, y_mm: candidates, near which false marks lie.
-    model
-        The readers.
-    seed
-        Of the marks.
-    """
+    """Draw the marks of all readings."""
     seen = _split_rows(objects, ["object_id", "x_mm", "y_mm", "diameter_mm", "level"])
     near = _split_rows(places, ["x_mm", "y_mm"])
     names = [reader.reader_id for reader in model.readers]
@@ -161,20 +145,7 @@ def order_real_readings(
     *,
     leave_out: str = "readings",
 ) -> Readings:
-    """Put real readings in a drawn order, so that some can be left out; marks stay as they are.
-
-    Parameters
-    ----------
-    image_ids
-        In their order.
-    readings, marks
-        Of the study.
-    seed
-        Of the order.
-    leave_out
-        "readings": each image has an order of its own. "readers": all have the same, and a reader has the same slot
-        in every image.
-    """
+    """Put real readings in a drawn order, so that some can be left out; marks stay as they are."""
     ranks = {name: rank for rank, name in enumerate(image_ids)}
     random = np.random.default_rng([seed, READERS])
     if leave_out == "readers":
@@ -190,18 +161,7 @@ def order_real_readings(
 
 
 def select_readings(drawn: Readings, condition: Condition, *, pool: int, most_readings: int) -> Readings:
-    """Return the readings of a condition: the first images, the first readings of each, and who changes when.
-
-    Parameters
-    ----------
-    drawn
-        All readings of a seed.
-    condition
-        How many images and readings; where it limits the images of a reader, every so many images another pool of the
-        same spread reads, whose names are others.
-    pool, most_readings
-        Of the design: they say after how many images a pool has read its share.
-    """
+    """Return the readings of a condition: the first images, the first readings of each, and who changes when."""
     tables = []
     for table in (drawn.readings, drawn.marks):
         kept = (table["rank"] < condition.images) & (table["slot"] < condition.readings)

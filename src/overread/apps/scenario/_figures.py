@@ -24,15 +24,7 @@ HARD = "Hard: "
 
 
 def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
-    """Draw the figures, as SVG by name: growth, rules, equal, shares, per_reader; those that the design has.
-
-    Parameters
-    ----------
-    results
-        What is drawn.
-    leading
-        The model whose growth and budgets are shown.
-    """
+    """Draw the figures, as SVG by name: growth, rules, equal, shares, per_reader; those that the design has."""
     drawn = {
         "growth": write_svg("growth", lambda: _draw_growth(results, leading)),
         "shares": write_svg("shares", lambda: _draw_shares(results)),

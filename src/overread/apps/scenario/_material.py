@@ -76,20 +76,7 @@ class Material:
 
 
 def prepare_material(design: Design, folder: Path) -> Material:
-    """Make or take images, candidates and features; what is done already in the folder is kept.
-
-    Parameters
-    ----------
-    design
-        What is wanted.
-    folder
-        Gets the features that are used, and the images where they are simulated.
-
-    Raises
-    ------
-    InvalidInputError
-        If the images are too few for the design.
-    """
+    """Make or take images, candidates and features; what is done already in the folder is kept."""
     kind = design.source.kind
     if kind == "table":
         material = _draw_table(design, folder)

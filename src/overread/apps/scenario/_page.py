@@ -23,6 +23,7 @@ from overread.report import head_run, render_page
 from overread.tables import write_table
 
 SIGNIFICANT = 0.05
+LIMITS = ["estimate", "lower", "upper"]
 JUDGES = {
     "known": "what is really there",
     "golden": "the golden objects of the test images' readers",
@@ -45,10 +46,7 @@ def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
     own = doubling[doubling["model"] == leading].set_index("step")
     if own.empty:
         return
-    told = {
-        step: difference_with_limits(row["estimate"], row["lower"], row["upper"], scale=100, digits=1)
-        for step, row in own.iterrows()
-    }
+    told = {step: _points(*row[LIMITS]) for step, row in own.iterrows()}
     better = own.loc["images rather than readings"]
     if not better["p_value"] < SIGNIFICANT:
         verdict = "Which of the two is the better use of readings cannot be told"
@@ -66,14 +64,14 @@ def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
 def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
     told = [
         f"{difference_with_limits(row['estimate'], row['lower'], row['upper'], scale=100, digits=1)} against"
-        f" {CONTENDERS[str(row['rule'])].title}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+        f" {_title(row['rule'])}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
         for _, row in overall.iterrows()
     ]
     if not told:
         return
     apart = overall[overall["p_holm"] < SIGNIFICANT]
     better, worse = (
-        " and ".join(CONTENDERS[str(rule)].title for rule in apart.loc[sign * apart["estimate"] > 0, "rule"])
+        " and ".join(_title(rule) for rule in apart.loc[sign * apart["estimate"] > 0, "rule"])
         for sign in (1, -1)
     )
     verdicts = [f"Better than {better}"] * bool(better) + [
@@ -86,7 +84,7 @@ def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
 
 
 def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
-    budgets, title = results.budgets, CONTENDERS[leading].title
+    budgets, title = results.budgets, _title(leading)
     if budgets.empty:
         yield (
             "How to spend a budget of readings? The design cannot say: no two of its training sets are known to cost"
@@ -127,13 +125,11 @@ def _tell_rules(comparisons: pd.DataFrame) -> Iterator[str]:
     counts = tested["result"].value_counts()
     better, worse = int(counts.get("soft better", 0)), int(counts.get("hard better", 0))
     largest = tested.iloc[int(tested["difference"].abs().to_numpy().argmax())]
-    limits = difference_with_limits(
-        largest["difference"], largest["lower"], largest["upper"], scale=100, digits=1
-    )
+    limits = _points(largest["difference"], largest["lower"], largest["upper"])
     yield (
         f"And in single training sets? Of {len(tested)} comparisons soft is better in {better} and worse in"
         f" {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
-        f" difference is {limits} points against {CONTENDERS[str(largest['rule'])].title}, with {_name(largest)}."
+        f" difference is {limits} points against {_title(largest['rule'])}, with {_name(largest)}."
     )
 
 
@@ -155,13 +151,11 @@ def _tell_per_reader(table: pd.DataFrame) -> Iterator[str]:
 
 def _tell_one_per_reader(row: pd.Series[float]) -> str:
     if not row["n_sets"]:
-        return f"{CONTENDERS[str(row['model'])].title} could not be fitted to all seeds of any training set"
-    against = difference_with_limits(row["estimate"], row["lower"], row["upper"], scale=100, digits=1)
-    said = f"{CONTENDERS[str(row['model'])].title} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+        return f"{_title(row['model'])} could not be fitted to all seeds of any training set"
+    against = _points(*row[LIMITS])
+    said = f"{_title(row['model'])} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
     if not isnan(row["change"]):
-        change = difference_with_limits(
-            row["change"], row["change_lower"], row["change_upper"], scale=100, digits=1
-        )
+        change = _points(row["change"], row["change_lower"], row["change_upper"])
         said += f", {change} from where readers read all"
     if row["n_sets"] < row["n_wanted"]:
         said += f", fitted to {int(row['n_sets'])} of {int(row['n_wanted'])} training sets"
@@ -173,7 +167,7 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
     at = table[(table["images"] == table["images"].max()) & (table["readings"] == table["readings"].max())]
     chosen = at[at["figure"] == "deviance_explained"].drop_duplicates("model")
     told = ", ".join(
-        f"{CONTENDERS[str(row['model'])].title} {100 * row['estimate']:.0f} %"
+        f"{_title(row['model'])} {100 * row['estimate']:.0f} %"
         for _, row in chosen.sort_values("estimate", ascending=False).iterrows()
         if not isnan(row["estimate"])
     )
@@ -219,19 +213,7 @@ Rows = list[tuple[str, ...]]
 
 
 def write_scenario(results: ScenarioResults, design: Design, words: str, folder: Path) -> Path:
-    """Write the page and the tables of a scenario; return the path of the page.
-
-    Parameters
-    ----------
-    results
-        Every number.
-    design
-        What was asked for.
-    words
-        What the images are.
-    folder
-        Gets ``scenario.html`` and ``tables/NAME.csv``.
-    """
+    """Write the page and the tables of a scenario; return the path of the page."""
     place = folder / "tables"
     place.mkdir(exist_ok=True)
     for name, table in results.tables().items():
@@ -250,7 +232,7 @@ def _render_scenario(results: ScenarioResults, design: Design, words: str) -> st
         answers=give_answers(results, leading),
         warnings=list_warnings(design),
         judge=JUDGES[results.judge],
-        leading=CONTENDERS[leading].title,
+        leading=_title(leading),
         figures=draw_scenario(results, leading),
         contenders=[(CONTENDERS[name].title, CONTENDERS[name].summary) for name in design.fit.models],
         growth=_list_growth(results, design),

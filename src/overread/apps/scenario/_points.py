@@ -113,21 +113,7 @@ def measure_point(
     n_bootstrap: int,
     seed: int,
 ) -> Measures:
-    """Choose the settings by cross-validation, fit to all of the training set, and measure on the test set.
-
-    Parameters
-    ----------
-    model
-        The contender.
-    training, test
-        What it is fitted to, and what it has not seen.
-    settings
-        Of tuning and fitting.
-    fp_targets, n_bootstrap
-        False positives per image, and draws of test patients; the draws are the same for all points.
-    seed
-        Of the folds.
-    """
+    """Choose the settings by cross-validation, fit to all of the training set, and measure on the test set."""
     fitted = _tune_and_fit(model, training, settings, seed)
     scores = model.score(fitted, test.split.features)
     skills = estimate_skills(model, fitted, training)
@@ -217,22 +203,7 @@ class Point:
 
 
 def run_points(design: Design, material: Material, folder: Path) -> list[Point]:
-    """Measure every point of a design that the folder has not; return all of them.
-
-    Parameters
-    ----------
-    design
-        What is wanted; more seeds, models or images than before keep the points that are there.
-    material
-        What it is drawn from.
-    folder
-        Gets a file for each point.
-
-    Raises
-    ------
-    LockedError
-        If another run writes to it.
-    """
+    """Measure every point of a design that the folder has not; return all of them."""
     with folder_lock(folder, "lock", "another scenario is written to it"), single_threaded_blas():
         _measure_missing(design, folder, material)
     return list_points(design, folder)
@@ -246,13 +217,7 @@ def list_points(design: Design, folder: Path) -> list[Point]:
 
 
 def claim_folder(folder: Path, design: Design) -> None:
-    """Write the design into a folder, which is made; refuse one that holds the points of another design.
-
-    Raises
-    ------
-    InvalidInputError
-        If it does, or holds points of another version.
-    """
+    """Write the design into a folder, which is made; refuse one that holds the points of another design."""
     (folder / POINTS).mkdir(parents=True, exist_ok=True)
     place, key = folder / "design.json", _key(design)
     if place.is_file():

@@ -33,7 +33,7 @@ them. Crowd models and B2 learn something of each reader, and have the less to l
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,20 +64,14 @@ class Estimate:
     p_value: float
     n_seeds: int
 
+    def cells(self, prefix: str = "") -> dict[str, Any]:
+        """Cells of a row; those of another figure of the same row have names with a prefix."""
+        names = ("estimate", "lower", "upper", "p_value", "n_seeds")
+        return {f"{prefix}{name}": value for name, value in zip(names, astuple(self), strict=True)}
+
 
 def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -> Estimate:
-    """Estimate the mean of a figure, or of a paired difference of two, over seeds.
-
-    Parameters
-    ----------
-    values
-        Of each seed (S,).
-    draws
-        The same in each draw of the test patients (S, B), the same patients for all seeds; None: patients are not
-        drawn, and the interval is that of the seeds alone.
-    n_patients
-        Test patients with something to find.
-    """
+    """Estimate the mean of a figure, or of a paired difference of two, over seeds."""
     given = np.asarray(values, dtype=np.float64)
     n_seeds = len(given)
     if not n_seeds:
@@ -214,7 +208,7 @@ def measure_doubling(groups: Groups, judge: str) -> pd.DataFrame:
         for step, weights in STEPS.items():
             combine = solve @ np.array(weights)
             estimate = estimate_mean(values @ combine, draws @ combine, n_patients)
-            rows.append({"model": model, "step": step, **_describe_overall(estimate), "n_sets": len(own)})
+            rows.append({"model": model, "step": step, **estimate.cells(), "n_sets": len(own)})
     return pd.DataFrame(rows, columns=DOUBLING_COLUMNS)
 
 
@@ -231,19 +225,9 @@ def compare_overall(groups: Groups, judge: str) -> pd.DataFrame:
             continue
         soft, hard = ([groups[name, condition] for condition in at] for name in ("soft", rule))
         estimate = estimate_mean_difference(soft, hard, judge)
-        rows.append({"rule": rule, **_describe_overall(estimate), "n_sets": len(at)})
+        rows.append({"rule": rule, **estimate.cells(), "n_sets": len(at)})
     table = pd.DataFrame(rows, columns=[name for name in OVERALL_COLUMNS if name != "p_holm"])
     return table.assign(p_holm=adjust_by_holm(table["p_value"].tolist()))[OVERALL_COLUMNS]
-
-
-def _describe_overall(estimate: Estimate) -> dict[str, Any]:
-    return {
-        "estimate": estimate.value,
-        "lower": estimate.lower,
-        "upper": estimate.upper,
-        "p_value": estimate.p_value,
-        "n_seeds": estimate.n_seeds,
-    }
 
 
 COLUMNS = [
@@ -254,15 +238,6 @@ COLUMNS = [
 
 def compare_per_reader(groups: Groups, judge: str, conditions: Sequence[Condition]) -> pd.DataFrame:
     """Compare every model with soft labels in the mean of all training sets with two readings or more.
-
-    Parameters
-    ----------
-    groups
-        Points by model and condition.
-    judge
-        "known" or "golden".
-    conditions
-        All of the design, also those that some model cannot be fitted to.
 
     Returns
     -------
@@ -300,16 +275,12 @@ def _compare(groups: Groups, judge: str, model: str, wanted: Sequence[Condition]
         "model": model,
         "images_per_reader": wanted[0].images_per_reader,
         "images_of_a_reader": float(np.mean(images)) if images else float("nan"),
-        "estimate": against.value,
-        "lower": against.lower,
-        "upper": against.upper,
-        "p_value": against.p_value,
+        **against.cells(),
         "n_seeds": n_seeds,
         "n_sets": len(there),
         "n_wanted": len(wanted),
+        **change.cells("change_"),
         "change": change.value,
-        "change_lower": change.lower,
-        "change_upper": change.upper,
         "change_p": change.p_value,
     }
 
@@ -386,17 +357,7 @@ class ScenarioResults:
 
 
 def sum_up_points(points: Sequence[Point], design: Design, skills: pd.DataFrame | None) -> ScenarioResults:
-    """Make the tables.
-
-    Parameters
-    ----------
-    points
-        All points of the design.
-    design
-        Of them.
-    skills
-        reader_id and true_sensitivity of the simulated readers; None for real ones.
-    """
+    """Make the tables."""
     groups = group_points(points)
     if not groups:
         told = points[0].reason if points else "no point is there"
@@ -436,22 +397,7 @@ def _keep_paid(groups: Groups) -> Groups:
 
 
 def _place(model: str, condition: Condition) -> dict[str, Any]:
-    return {
-        "model": model,
-        "images": condition.images,
-        "readings": condition.readings,
-        "images_per_reader": condition.images_per_reader,
-        "budget": condition.budget,
-    }
-
-
-def _describe_result(estimate: Estimate) -> dict[str, Any]:
-    return {
-        "estimate": estimate.value,
-        "lower": estimate.lower,
-        "upper": estimate.upper,
-        "n_seeds": estimate.n_seeds,
-    }
+    return {"model": model, **{name: getattr(condition, name) for name in (*PLACE, "budget")}}
 
 
 def _estimate_found(points: Sequence[Point], judge: str, column: int | None) -> Estimate:
@@ -472,9 +418,9 @@ def _tabulate_sensitivity(groups: Groups, fp_targets: Sequence[float]) -> pd.Dat
             if points[0].measures is None or getattr(points[0].measures, judge) is None:
                 continue
             for name, column in [*columns, (MEAN, None)]:
-                told = _describe_result(_estimate_found(points, judge, column))
+                told = _estimate_found(points, judge, column).cells()
                 rows.append({"judge": judge, **_place(model, condition), "fp_per_image": name, **told})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).drop(columns="p_value")
 
 
 def _tabulate_features(groups: Groups) -> pd.DataFrame:
@@ -482,20 +428,17 @@ def _tabulate_features(groups: Groups) -> pd.DataFrame:
     for (model, condition), points in groups.items():
         told = [point.measures for point in points if point.measures is not None]
         kept = [one.n_features for one in told]
-        rows.append(
-            {
-                **_place(model, condition),
-                "features": float(np.mean(kept)),
-                "fewest": min(kept),
-                "most": max(kept),
-                "images_read": float(np.mean([one.n_images for one in told])),
-                "readings_done": float(np.mean([one.n_readings for one in told])),
-                "golden_objects": float(np.mean([one.n_golden for one in told])),
-                "readers": float(np.mean([one.n_readers for one in told])),
-                "images_of_a_reader": float(np.mean([one.n_readings / one.n_readers for one in told])),
-                "processor_seconds": float(np.mean([point.seconds for point in points])),
-            }
-        )
+        means: dict[str, list[float]] = {
+            "images_read": [one.n_images for one in told],
+            "readings_done": [one.n_readings for one in told],
+            "golden_objects": [one.n_golden for one in told],
+            "readers": [one.n_readers for one in told],
+            "images_of_a_reader": [one.n_readings / one.n_readers for one in told],
+            "processor_seconds": [point.seconds for point in points],
+        }
+        of_features = {"features": float(np.mean(kept)), "fewest": min(kept), "most": max(kept)}
+        told_means = {name: float(np.mean(values)) for name, values in means.items()}
+        rows.append({**_place(model, condition), **of_features, **told_means})
     return pd.DataFrame(rows)
 
 
@@ -512,8 +455,8 @@ def _tabulate_prediction(groups: Groups) -> pd.DataFrame:
         for name, values in figures.items():
             known = [value for value in values if np.isfinite(value)]
             estimate = estimate_mean(known, None, 0)
-            rows.append({**_place(model, condition), "figure": name, **_describe_result(estimate)})
-    return pd.DataFrame(rows)
+            rows.append({**_place(model, condition), "figure": name, **estimate.cells()})
+    return pd.DataFrame(rows).drop(columns="p_value")
 
 
 COMPARISON_COLUMNS = [
@@ -530,15 +473,7 @@ def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
             continue
         estimate = estimate_difference(soft, points, judge)
         rows.append(
-            {
-                "rule": model,
-                **{name: getattr(condition, name) for name in PLACE},
-                "difference": estimate.value,
-                "lower": estimate.lower,
-                "upper": estimate.upper,
-                "p_value": estimate.p_value,
-                "n_seeds": estimate.n_seeds,
-            }
+            {**_place(model, condition), "rule": model, **estimate.cells(), "difference": estimate.value}
         )
     table = pd.DataFrame(rows, columns=[c for c in COMPARISON_COLUMNS if c not in ("p_holm", "result")])
     adjusted = adjust_by_holm(table["p_value"].tolist())
@@ -562,19 +497,14 @@ def _compare_budgets(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
         best = max(ways, key=lambda way: estimates[way].value)
         for way in ways:
             lost = estimate_difference(own[best], own[way], judge)
-            rows.append(
-                {
-                    "budget": budget,
-                    "images": way.images,
-                    "readings": way.readings,
-                    **_describe_result(estimates[way]),
-                    "is_best": way == best,
-                    "below_best": lost.value,
-                    "below_lower": lost.lower,
-                    "below_upper": lost.upper,
-                    "p_value": float("nan") if way == best else lost.p_value,
-                }
-            )
+            told = {
+                **_place(leading, way),
+                "budget": budget,
+                **estimates[way].cells(),
+                **lost.cells("below_"),
+            }
+            p_value = float("nan") if way == best else lost.p_value
+            rows.append({**told, "is_best": way == best, "below_best": lost.value, "p_value": p_value})
     table = pd.DataFrame(rows, columns=[*(c for c in BUDGET_COLUMNS if c != "p_holm"), "p_value"])
     return table.assign(p_holm=adjust_by_holm(table["p_value"].tolist()))[BUDGET_COLUMNS]
 
@@ -644,15 +574,8 @@ def _compare_skills(groups: Groups, skills: pd.DataFrame | None) -> pd.DataFrame
         if not told:
             continue
         readers, spearman, bias = np.nanmean(np.array(told), axis=0)
-        rows.append(
-            {
-                **_place(model, condition),
-                "readers": readers,
-                "spearman": spearman,
-                "bias": bias,
-                "n_seeds": len(told),
-            }
-        )
+        found = {"readers": readers, "spearman": spearman, "bias": bias, "n_seeds": len(told)}
+        rows.append({**_place(model, condition), **found})
     return pd.DataFrame(rows, columns=SKILL_COLUMNS)
 
 

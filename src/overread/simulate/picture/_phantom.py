@@ -56,19 +56,7 @@ def draw_vessels(
     disc: tuple[float, float],
     random: np.random.Generator,
 ) -> NDArray[np.float32]:
-    """Draw how much blood each pixel shows: 0 without a vessel, its thickness over that of a root in one.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns.
-    centre, field_radius
-        The round field, in pixels (x, y).
-    disc
-        Where the vessels come from, in pixels.
-    random
-        Source of randomness.
-    """
+    """Draw how much blood each pixel shows: 0 without a vessel, its thickness over that of a root in one."""
     fine = np.zeros((shape[0] * SUPERSAMPLING, shape[1] * SUPERSAMPLING), dtype=np.float32)
     x, y = ((disc[k] - centre[k]) / field_radius for k in (0, 1))
     side = 1.0 if x <= 0 else -1.0

@@ -1,0 +1,210 @@
+"""The rib cage: ribs in order, a surface without jumps."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from overread.simulate import draw_patient
+from overread.simulate.chest._patient import View, make_view
+from overread.simulate.chest._thorax import (
+    AIRWAY_REACH_MM,
+    APEX_Y_MM,
+    BASE_Y_MM,
+    HEART_TOP_MM,
+    HEART_Z_MM,
+    LEAF_RADIUS_MM,
+    MURRAY,
+    N_RIBS,
+    THICKEST_MM,
+    _paths,
+    _radii,
+    draw_vessels,
+    hilar_haze,
+    make_cage,
+    make_diaphragm,
+    make_lungs,
+    make_mediastinum,
+)
+
+SEEDS = (0, 1, 2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ribs_descend_from_spine_to_front_and_are_ordered(seed):
+    cage = make_cage(draw_patient(seed), seed=seed)
+    for side in (-1, 1):
+        starts = []
+        for number in range(1, N_RIBS + 1):
+            rib = cage.rib(number, side)
+            starts.append(rib.points[0, 1])
+            assert (np.sign(rib.points[:, 0]) == side).all()
+            assert rib.points[-1, 1] > rib.points[0, 1] + 4
+            assert rib.points[0, 2] > rib.points[-1, 2], "a rib starts at the back"
+        assert (np.diff(starts) > 8).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_cage_widens_from_the_apex_to_the_base_without_jumps(seed):
+    cage = make_cage(draw_patient(seed), seed=seed)
+    y = np.linspace(APEX_Y_MM, BASE_Y_MM, 400)
+    for size, least, most in (
+        (cage.half_width(y), 30.0, cage.half_width_mm),
+        (cage.half_depth(y), 0.38 * cage.half_depth_mm, cage.half_depth_mm),
+    ):
+        assert (np.diff(size) >= -1e-9).all()
+        assert size[0] == pytest.approx(least)
+        assert size[-1] == pytest.approx(most, rel=0.01)
+        assert np.abs(np.diff(size, 2))[5:].max() < 0.5
+
+
+def test_ribs_lie_on_the_cage():
+    cage = make_cage(draw_patient(3), seed=3)
+    for number in range(2, 10):
+        rib = cage.rib(number, 1)
+        widest = rib.points[:, 0].max()
+        assert widest == pytest.approx(
+            float(cage.half_width(rib.points[rib.points[:, 0].argmax(), 1])), rel=0.05
+        )
+
+
+def test_a_wide_patient_has_a_wide_cage_and_deep_breath_lifts_the_ribs():
+    patient = draw_patient(0)
+    assert make_cage(replace(patient, width=1.1), seed=0).half_width_mm == pytest.approx(1.1 * 146)
+    deep, shallow = (make_cage(replace(patient, inspiration=i), seed=0) for i in (1.0, 0.0))
+    assert deep.drop < shallow.drop
+
+
+def test_vertebrae_lie_below_each_other_and_grow():
+    y = make_cage(draw_patient(0), seed=0).vertebra_y(np.arange(1, 13))
+    assert y[0] == 0
+    assert (np.diff(y) > 20).all()
+    assert (np.diff(y, 2) > 0).all()
+
+
+DOME_Y_MM = 205.0
+
+
+def make(patient, seed=0):
+    view = make_view(patient, seed=seed, shape=(215, 215), mm_per_px=2.0)
+    return view, make_mediastinum(view, patient, make_cage(patient, seed=seed), dome_y=DOME_Y_MM, seed=seed)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_shares_are_shares_and_the_heart_is_among_them(seed):
+    _, made = make(draw_patient(seed), seed)
+    assert 0 <= made.share.min() <= made.share.max() <= 1
+    assert (made.share[made.heart] > 0).all()
+    assert made.airway_mm.min() == 0
+
+
+@pytest.mark.parametrize("ratio", [0.40, 0.50])
+def test_the_heart_has_the_width_it_is_given(ratio):
+    patient = replace(draw_patient(0), heart_ratio=ratio)
+    view, made = make(patient)
+    x, y = view.at(HEART_Z_MM)
+    widths = [np.ptp(x[row][made.heart[row]]) for row in range(x.shape[0]) if made.heart[row].any()]
+    wanted = 2 * make_cage(patient, seed=0).half_width_mm * ratio
+    assert max(widths) == pytest.approx(wanted, rel=0.08)
+    assert y[made.heart].min() > HEART_TOP_MM - 1
+
+
+def test_most_of_the_heart_lies_on_the_images_right():
+    view, made = make(draw_patient(0))
+    x, _ = view.at(HEART_Z_MM)
+    assert (x[made.heart] > 0).mean() > 0.55
+
+
+def test_the_trachea_is_upright_and_the_bronchi_part():
+    view, made = make(draw_patient(0))
+    x, y = view.at(15.0)
+    air = made.airway_mm > 0
+    assert np.abs(x[air]).max() < AIRWAY_REACH_MM
+    assert np.abs(x[air & (y < 60)]).max() < 16
+    assert x[air & (y > 110)].min() < -12
+    assert x[air & (y > 110)].max() > 12
+    assert made.airway_mm.max() <= 18
+
+
+def test_an_old_patient_has_a_wider_aorta():
+    young, old = (make(replace(draw_patient(0), age_years=age))[1] for age in (20, 85))
+    assert old.share.sum() > young.share.sum()
+
+
+# Node 0 is the root; 1 and 2 leave it; 3, 4 and 5 leave node 1.
+PARENTS = np.array([0, 0, 0, 1, 1, 1])
+
+
+@pytest.fixture(scope="module")
+def made():
+    patient = draw_patient(2)
+    view = make_view(patient, seed=2, shape=(215, 215), mm_per_px=2.0)
+    cage, diaphragm = make_cage(patient, seed=2), make_diaphragm(patient, seed=2)
+    mediastinum = make_mediastinum(view, patient, cage, dome_y=diaphragm.dome_y_mm[1], seed=2)
+    return view, cage, diaphragm, mediastinum, make_lungs(view, cage, diaphragm, mediastinum)
+
+
+def test_fields_are_lung_above_the_dome_beside_the_mediastinum(made):
+    view, cage, diaphragm, mediastinum, lungs = made
+    x, y = view.at(0.0)
+    under = y - diaphragm.edge(x, cage)
+    for field, on_its_side in ((lungs.left, x < 0), (lungs.right, x >= 0)):
+        assert field.any()
+        assert (on_its_side & (under <= 0) & lungs.inside_cage)[field].all()
+        assert not (field & (mediastinum.share > 0)).any()
+    assert (under[lungs.below_dome] > 0).all()
+    assert (lungs.lung_mm[~lungs.inside_cage] == 0).all()
+    assert (lungs.lung_mm >= 0).all()
+
+
+def test_bands_of_rows_leave_no_seam(made, monkeypatch):
+    view, cage, diaphragm, mediastinum, lungs = made
+    monkeypatch.setattr(sys.modules[View.__module__], "BAND_PIXELS", 10**9)
+    whole = make_lungs(view, cage, diaphragm, mediastinum)
+    np.testing.assert_array_equal(whole.lung_mm, lungs.lung_mm)
+
+
+def test_a_deep_breath_lowers_the_diaphragm():
+    patient = draw_patient(0)
+    deep, shallow = (make_diaphragm(replace(patient, inspiration=i), seed=0) for i in (1.0, 0.0))
+    assert np.array(deep.dome_y_mm) - np.array(shallow.dome_y_mm) == pytest.approx([60, 60])
+
+
+def test_radii_follow_the_power_law():
+    radii = _radii(PARENTS)
+    assert radii[[2, 3, 4, 5]] == pytest.approx(LEAF_RADIUS_MM)
+    assert radii[1] == pytest.approx(LEAF_RADIUS_MM * 3 ** (1 / MURRAY))
+    assert radii[0] == pytest.approx(LEAF_RADIUS_MM * 4 ** (1 / MURRAY))
+    thick = _radii(np.concatenate([[0], np.zeros(3000, dtype=np.int64)]))
+    assert thick[0] == THICKEST_MM
+
+
+def test_every_edge_of_the_tree_is_drawn_once():
+    paths = _paths(PARENTS, _radii(PARENTS))
+    edges = sorted((int(b), int(a)) for path in paths for a, b in pairwise(path))
+    assert edges == sorted((node, int(PARENTS[node])) for node in range(1, len(PARENTS)))
+
+
+def test_vessels_are_thickest_near_the_hila_and_differ_between_seeds(made):
+    view, *_, lungs = made
+    blood = draw_vessels(view, lungs, seed=2)
+    x, _ = view.at(0.0)
+    inner, outer = (
+        (np.abs(x) < 70) & (lungs.left | lungs.right),
+        (np.abs(x) > 100) & (lungs.left | lungs.right),
+    )
+    assert blood[inner].mean() > 2 * blood[outer].mean() > 0
+    assert not np.array_equal(blood, draw_vessels(view, lungs, seed=3))
+
+
+def test_haze_has_two_maxima_beside_the_spine(made):
+    view = made[0]
+    haze = hilar_haze(view, seed=2)
+    x, _ = view.at(0.0)
+    for side in (-1, 1):
+        half = np.where(x * side > 0, haze, 0)
+        assert abs(abs(x.flat[half.argmax()]) - 36) < 8

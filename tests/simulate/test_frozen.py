@@ -1,0 +1,186 @@
+"""Backgrounds of the NIH benchmark: those of the manifest, on its grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import ImageError, InvalidInputError, UsageError
+from overread.images import write_png16
+from overread.simulate import compare_image, frozen_cohort
+from overread.simulate._backgrounds import BackgroundFile
+from overread.simulate._cohort import _benchmark_recipe
+from overread.simulate._frozen import block_means, fingerprint, nih_background, nih_files
+from overread.simulate._reader_fit import PAPER_COUNTS
+from overread.simulate._recipes import NihRecipe
+from overread.simulate._tables import nodules_by_image
+from overread.truth import merge_marks, reader_statistics
+
+NIH = "nih-240x3"
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return frozen_cohort(NIH)
+
+
+def test_the_tables_count_what_they_say(cohort):
+    counts = cohort.about["counts"]
+    for name in ("images", "nodules", "distractors", "readings", "marks"):
+        assert len(getattr(cohort, name)) == counts[name]
+    marks = cohort.marks.drop(columns="object_id")
+    truth = merge_marks(marks, cohort.readings)
+    assert truth["golden"].sum() == counts["golden"]
+    assert counts["golden_on_nodules"] + counts["golden_on_distractors"] <= counts["golden"]
+    sensitivity = reader_statistics(marks, cohort.readings).readers["sensitivity"]
+    assert [sensitivity.min(), sensitivity.max()] == pytest.approx(counts["reader_sensitivity"], abs=1e-3)
+
+
+def test_it_is_as_hard_as_it_was_meant_to_be(cohort):
+    difficulty = cohort.about["difficulty"]
+    assert 0.20 <= difficulty["response"] <= 0.28
+    assert 0.92 <= difficulty["recall"] <= 0.96
+    assert 0.26 <= difficulty["chance"] <= 0.34
+
+
+def test_each_background_serves_three_images(cohort):
+    assert (cohort.images["background"].value_counts() == 3).all()
+    assert cohort.images["background"].nunique() == 240
+    assert cohort.images["image_id"].is_unique
+    assert cohort.images["sha256"].nunique() == 720 - duplicates(cohort)
+
+
+def duplicates(cohort) -> int:
+    """Count images without nodules beside the first of their background: they are the same pixels."""
+    with_nodules = set(nodules_by_image(cohort.nodules))
+    bare = cohort.images[~cohort.images["image_id"].isin(with_nodules)]
+    return int(bare.duplicated("background").sum())
+
+
+@pytest.mark.parametrize("number", [0, 1, 250, 719])
+def test_images_are_those_of_the_manifest(cohort, shared_data, number):
+    row = cohort.images.iloc[number]
+    recipe = NihRecipe(shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
+    agreement = compare_image(cohort, row["image_id"], recipe.make(number).pixels)
+    assert agreement.same_to_rounding, agreement
+
+
+@pytest.mark.slow
+def test_all_images_are_those_of_the_manifest(cohort, shared_data):
+    recipe = NihRecipe(shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
+    found = [
+        compare_image(cohort, image_id, recipe.make(number).pixels)
+        for number, image_id in enumerate(cohort.images["image_id"])
+    ]
+    assert all(agreement.same_to_rounding for agreement in found), max(a.largest_difference for a in found)
+
+
+def test_a_difference_is_reported(cohort):
+    row = cohort.images.iloc[0]
+    shape = (int(row["n_rows"]), int(row["n_columns"]))
+    flat = compare_image(cohort, row["image_id"], np.zeros(shape, dtype=np.uint16))
+    assert not flat.same_to_rounding
+    assert flat.largest_difference == pytest.approx(max(map(float, row["block_means"].split())))
+    other = compare_image(cohort, row["image_id"], np.zeros((5, 5), dtype=np.uint16))
+    assert other.largest_difference == np.inf
+
+
+def test_a_fingerprint_is_that_of_the_file(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 65536, (20, 30)).astype(np.uint16)
+    from overread.images import read_image
+
+    assert fingerprint(pixels) == read_image(write_png16(tmp_path / "a.png", pixels), mm_per_px=1).pixel_hash
+    assert len(block_means(pixels)) == 9
+    assert np.mean(block_means(np.full((9, 9), 7, dtype=np.uint16))) == 7
+
+
+def test_nothing_of_the_backgrounds_is_shipped(cohort):
+    assert set(cohort.images) == {"image_id", "background", "n_rows", "n_columns", "sha256", "block_means"}
+
+
+@pytest.fixture(scope="module")
+def cohort_of_nih():
+    return frozen_cohort("nih-240x3")
+
+
+def nih(shared_data, cohort_of_nih):
+    return nih_files(cohort_of_nih, shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
+
+
+def test_a_patient_keeps_all_images_of_a_background(cohort_of_nih, shared_data):
+    patients = {name: file.patient_id for name, file in nih(shared_data, cohort_of_nih).items()}
+    assert cohort_of_nih.images.groupby("background")["background"].first().map(patients).notna().all()
+
+
+def test_the_grid_keeps_places_in_mm(tmp_path):
+    stored = np.zeros((100, 80), dtype=np.uint16)
+    stored[50, 20] = 200
+    from PIL import Image
+
+    Image.fromarray(stored.astype(np.uint8)).save(tmp_path / "a.png")
+    background = nih_background(BackgroundFile(tmp_path / "a.png", "p", (1.4, 0.7)))
+    row, column = np.unravel_index(background.pixels.argmax(), background.pixels.shape)
+    assert background.pixels.shape == (100, 160)
+    assert (row + 0.5) * 0.7 == pytest.approx(50.5 * 0.7)
+    assert (column + 0.5) * 0.7 == pytest.approx(20.5 * 1.4, abs=0.36)
+
+
+def test_backgrounds_of_another_kind_are_refused(cohort_of_nih, tmp_path):
+    write_png16(tmp_path / "a.png", np.zeros((9, 9), dtype=np.uint16))
+    with pytest.raises(ImageError, match="8 bits"):
+        nih_background(BackgroundFile(tmp_path / "a.png", "p", (1.0, 1.0)))
+    with pytest.raises(InvalidInputError, match="mm_per_px"):
+        nih_background(BackgroundFile(tmp_path / "a.png", "p"))
+    (tmp_path / "t.csv").write_text("file\na.png\n")
+    with pytest.raises(InvalidInputError, match="240 backgrounds"):
+        nih_files(cohort_of_nih, tmp_path, tmp_path / "t.csv")
+    with pytest.raises(UsageError, match="nih-240x3"):
+        frozen_cohort("nih-241x3")
+
+
+NAME = "phantom-1978"
+
+
+@pytest.fixture(scope="module")
+def frozen_phantoms():
+    return frozen_cohort(NAME)
+
+
+def test_its_marks_merge_to_the_papers_counts(frozen_phantoms):
+    assert len(frozen_phantoms.images) == PAPER_COUNTS.n_images
+    assert frozen_phantoms.readings["reader_id"].nunique() == 8
+    assert frozen_phantoms.readings.groupby("image_id").size().isin([4, 5]).mean() > 0.9
+    golden = merge_marks(frozen_phantoms.marks.drop(columns="object_id"), frozen_phantoms.readings)[
+        "golden"
+    ].sum()
+    assert len(frozen_phantoms.marks) == pytest.approx(PAPER_COUNTS.marks, rel=0.05)
+    assert frozen_phantoms.marks["image_id"].nunique() == pytest.approx(PAPER_COUNTS.marked_images, rel=0.05)
+    assert golden == pytest.approx(PAPER_COUNTS.golden, rel=0.05)
+    assert frozen_phantoms.about["counts"]["golden"] == golden
+
+
+def test_its_tables_speak_of_its_images(frozen_phantoms):
+    ids = set(frozen_phantoms.images["image_id"])
+    assert frozen_phantoms.images["sha256"].is_unique
+    for table in (
+        frozen_phantoms.nodules,
+        frozen_phantoms.distractors,
+        frozen_phantoms.marks,
+    ):
+        assert set(table["image_id"]) <= ids
+    assert set(frozen_phantoms.readings["image_id"]) == ids
+    read = pd.MultiIndex.from_frame(frozen_phantoms.readings)
+    assert pd.MultiIndex.from_frame(frozen_phantoms.marks[["image_id", "reader_id"]]).isin(read).all()
+
+
+def test_images_are_those_of_the_manifest_of_phantom_1978(frozen_phantoms):
+    recipe = _benchmark_recipe(NAME, None, None)
+    assert recipe.n_images == PAPER_COUNTS.n_images
+    with_nodules = set(nodules_by_image(frozen_phantoms.nodules))
+    first = next(i for i, name in enumerate(frozen_phantoms.images["image_id"]) if name in with_nodules)
+    for number in (0, first, 1000, 1977):
+        made = recipe.make(number)
+        agreement = compare_image(frozen_phantoms, made.image_id, made.pixels)
+        assert agreement.same_to_rounding, agreement
+        assert len(made.rows["nodules"]) == (frozen_phantoms.nodules["image_id"] == made.image_id).sum()
