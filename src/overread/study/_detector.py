@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -35,7 +35,16 @@ from overread.domains import (
 )
 from overread.errors import FormatError, InvalidInputError, ModelFileError, UsageError
 from overread.features import CATALOGUE, FEATURE_VERSION, Anatomy
-from overread.files import Seal, from_json, parse_json, read_capped, to_json, write_atomically
+from overread.files import (
+    Seal,
+    from_json,
+    later,
+    parse_json,
+    read_capped,
+    register,
+    to_json,
+    write_atomically,
+)
 from overread.froc import non_max_suppression
 from overread.images import GRID_MM, Radiograph, read_image
 from overread.models import BagClassifier, LinearBagClassifier, from_document, to_document
@@ -58,6 +67,7 @@ LONGEST_WORDS = {
     "feature_version": 100,
 }
 LARGEST_LIMIT, LARGEST_FP_TARGET = 10_000, 1000
+register(BagClassifier, to_document, lambda document: from_document(document, "model"))
 # A nodule of 5 mm needs some pixels; a chest of 400 mm must not give more than 16 million.
 SMALLEST_GRID_MM, LARGEST_GRID_MM = 0.1, 5.0
 
@@ -77,13 +87,14 @@ class OperatingPoint:
 
     fp_target: float
     threshold: float
-    n_images: int | None = None
-    marks_per_image: float | None = None
-    marks_variance: float | None = None
+    n_images: int | None = later(None)
+    marks_per_image: float | None = later(None)
+    marks_variance: float | None = later(None)
 
     def record(self) -> dict[str, float]:
-        """Fields that are known; a file that was made without some is written back as it was."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """Fields that are known."""
+        known: dict[str, float] = to_json(self)
+        return known
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +172,10 @@ class Detector:
     feature_version: str
     repeats: str
     trained_on: str
-    field: FieldRecipe | None = None
-    verdict: str = ""
+    verdict: str = later("")
     seen: TrainingFingerprints | None = None
-    means: tuple[float, ...] | None = None
+    means: tuple[float, ...] | None = later(None)
+    field: FieldRecipe | None = later(None)  # noqa: RUF009
 
     def __post_init__(self) -> None:
         if self.finder not in (FINDERS if self.field is None else list_field_finders()):
@@ -209,7 +220,7 @@ class Detector:
         """Refuse limits, grids and operating points that no run of ours gives."""
         numbers = [
             self.grid_mm,
-            *(part for point in self.operating_points for part in point.record().values()),
+            *(part for point in self.operating_points for part in vars(point).values() if part is not None),
             *(self.means or ()),
         ]
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
@@ -449,26 +460,7 @@ class Detector:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the file; the same detector gives the same."""
-        payload = {
-            "name": self.name,
-            "model": to_document(self.model),
-            "score_map": to_json(self.score_map),
-            "operating_points": [point.record() for point in self.operating_points],
-            "finder": self.finder,
-            "candidate_version": self.candidate_version,
-            "limit": self.limit,
-            "grid_mm": self.grid_mm,
-            "feature_version": self.feature_version,
-            "repeats": self.repeats,
-            "trained_on": self.trained_on,
-            # A file that was made without a verdict or means is written back as it was.
-            **({"verdict": self.verdict} if self.verdict else {}),
-            "seen": None if self.seen is None else asdict(self.seen),
-            **({} if self.means is None else {"means": list(self.means)}),
-        }
-        if self.field is not None:
-            payload["field"] = to_json(self.field)
-        return SEAL.spell(SEAL.close(payload))
+        return SEAL.spell(SEAL.close(to_json(self)))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -496,25 +488,9 @@ class Detector:
         if broken is not None or not isinstance(payload, dict):
             raise ModelFileError(f"{path}: was changed after it was saved: the checksum does not match")
         try:
-            return cls(
-                name=payload["name"],
-                model=from_document(payload["model"], path),
-                score_map=from_json(ScoreCalibration, payload["score_map"], "score_map"),
-                operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
-                finder=payload["finder"],
-                candidate_version=payload["candidate_version"],
-                limit=payload["limit"],
-                grid_mm=payload["grid_mm"],
-                feature_version=payload["feature_version"],
-                repeats=payload["repeats"],
-                trained_on=payload["trained_on"],
-                field=from_json(FieldRecipe, payload["field"], "field") if "field" in payload else None,
-                verdict=payload.get("verdict", ""),
-                # Written since detectors know their images; older ones do not say.
-                seen=None if payload.get("seen") is None else TrainingFingerprints.read(payload["seen"]),
-                means=tuple(payload["means"]) if "means" in payload else None,
-            )
-        except (KeyError, TypeError, FormatError) as error:
+            # Files older than the fingerprints of images lack them.
+            return from_json(cls, {"seen": None, **payload})
+        except FormatError as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
         except (InvalidInputError, UsageError) as error:
             raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
