@@ -18,7 +18,7 @@ from overread.apps.scenario._results import (
 
 
 def test_points_without_figures_are_left_out():
-    none = Point("k", 0, Condition(10, 2), "soft", 0.0, None, "no")
+    none = Point(0, Condition(10, 2), "soft", 0.0, None, "no")
     groups = group_points([none, make_point("soft", 10, 4, 0, 0.5), make_point("soft", 10, 4, 1, 0.5)])
     assert list(groups) == [("soft", Condition(10, 4))]
     assert len(groups["soft", Condition(10, 4)]) == 2

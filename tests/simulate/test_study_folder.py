@@ -115,18 +115,19 @@ def test_a_broken_run_is_taken_up_where_it_was(study, backgrounds, tmp_path, dam
     folder = write_study(recipe(backgrounds), tmp_path / "s", format="png")
     journal = folder / "known" / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
+    fourth = json.loads(lines[4])["value"]
     (folder / "marks.csv").unlink()
     if damage == "half a line":
-        journal.write_bytes(b"".join(lines[:3]) + lines[3][:50])
+        journal.write_bytes(b"".join(lines[:4]) + lines[4][:50])
     elif damage == "a broken line":
-        journal.write_bytes(b"".join([*lines[:3], lines[3].replace(b"marks", b"narks"), *lines[4:]]))
+        journal.write_bytes(b"".join([*lines[:4], lines[4].replace(b"marks", b"narks"), *lines[5:]]))
     elif damage == "a cut mask":
-        mask = folder / "known" / "masks" / f"{json.loads(lines[3])['image_id']}.png"
+        mask = folder / "known" / "masks" / f"{fourth['image_id']}.png"
         mask.write_bytes(mask.read_bytes()[:-20])
     elif damage == "a changed image":
-        (folder / json.loads(lines[3])["path"]).write_bytes(b"spoilt")
+        (folder / fourth["path"]).write_bytes(b"spoilt")
     else:
-        (folder / json.loads(lines[3])["path"]).unlink()
+        (folder / fourth["path"]).unlink()
     with NotedProgress() as progress:
         write_study(recipe(backgrounds), folder, format="png")
     assert progress.totals == progress.done == {"simulating: images": 3}
@@ -194,7 +195,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(study, backgrounds, tmp_path):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([source, f"{source}/src"])}
     running = subprocess.Popen([sys.executable, "-c", KILLED, str(backgrounds), str(folder)], env=env)
     journal = folder / "known" / "journal.jsonl"
-    while running.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < 2):
+    while running.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < 3):
         time.sleep(0.005)
     running.send_signal(signal.SIGKILL)
     running.wait()

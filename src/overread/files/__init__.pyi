@@ -16,7 +16,6 @@ from ._digests import Seal as Seal
 from ._digests import digest_of_bytes as digest_of_bytes
 from ._digests import digest_of_file as digest_of_file
 from ._digests import digest_of_value as digest_of_value
-from ._journal import DetectionJournal as DetectionJournal
 from ._journal import Journal as Journal
 from ._journal import folder_lock as folder_lock
 from ._journal import run_lock as run_lock
