@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NewType, TypeVar, Union, get_args, get_origin
@@ -142,6 +143,8 @@ def _read_float(value: Any, _: Any) -> float:
 
 
 def _read_plain(value: Any, kind: Any) -> Any:
+    if issubclass(kind, Enum):
+        return kind(value)
     fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     return value if fits else _refuse(value, f"of type {kind.__name__}")
 
