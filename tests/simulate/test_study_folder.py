@@ -20,7 +20,7 @@ from overread.simulate import CaseDistribution
 from overread.simulate._backgrounds import background_files
 from overread.simulate._cohort import write_study
 from overread.simulate._recipes import FileRecipe
-from overread.tables import read_table, validate_study
+from overread.tables import check_study, read_table
 from overread.truth import merge_marks
 from progress_record import NotedProgress
 
@@ -65,7 +65,7 @@ def test_the_tables_are_those_of_a_study(study):
     images, readings, marks = (
         read_table(study / f"{kind}.csv", kind) for kind in ("images", "readings", "marks")
     )
-    assert validate_study(marks, readings, images) == []
+    assert check_study(marks, readings, images) == []
     assert images["patient_id"].tolist() == ["P00001", "P00002", "P00003"] * 2
     assert len(merge_marks(marks, readings)) > 0
     for path in images["path"]:

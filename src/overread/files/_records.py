@@ -30,7 +30,14 @@ _CONVERTER = Converter()
 _WRITERS: dict[type, Callable[[Any], Any]] = {Path: str}
 _NumberKey = NewType("_NumberKey", int)
 # Types that the items of an array may have in JSON, by the kind of its numpy type.
-_ITEM_TYPES = {"f": {int, float, NoneType}, "i": {int}, "u": {int}, "b": {bool}, "O": {str}, "U": {str}}
+_ITEM_TYPES: dict[str, set[type]] = {
+    "f": {int, float, NoneType},
+    "i": {int},
+    "u": {int},
+    "b": {bool},
+    "O": {str},
+    "U": {str},
+}
 
 
 def later(default: Any) -> Any:
@@ -180,6 +187,10 @@ for _kind, _reader in {
     _CONVERTER.register_structure_hook(_kind, _reader)
 
 
+def _has_origin(*origins: Any) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) in origins
+
+
 @_CONVERTER.register_structure_hook_factory(dataclasses.is_dataclass)
 def _make_record_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
     read = make_dict_structure_fn(kind, converter)
@@ -196,7 +207,7 @@ def _make_record_reader(kind: Any, converter: Converter) -> Callable[[Any, Any],
     return read_record
 
 
-@_CONVERTER.register_structure_hook_factory(lambda kind: get_origin(kind) in (Union, UnionType))
+@_CONVERTER.register_structure_hook_factory(_has_origin(Union, UnionType))
 def _make_union_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
     kinds = [one for one in get_args(kind) if one is not NoneType]
     readers = [converter.get_structure_hook(one) for one in kinds]
@@ -214,13 +225,13 @@ def _make_union_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], 
     return read_union
 
 
-@_CONVERTER.register_structure_hook_factory(lambda kind: get_origin(kind) is Literal)
+@_CONVERTER.register_structure_hook_factory(_has_origin(Literal))
 def _make_choice_reader(kind: Any, _: Converter) -> Callable[[Any, Any], Any]:
     choices = get_args(kind)
     return lambda value, _: value if value in choices else _refuse(value, f"one of {choices}")
 
 
-@_CONVERTER.register_structure_hook_factory(lambda kind: get_origin(kind) is np.ndarray)
+@_CONVERTER.register_structure_hook_factory(_has_origin(np.ndarray))
 def _make_array_reader(kind: Any, _: Converter) -> Callable[[Any, Any], Any]:
     dtype = np.dtype(get_args(get_args(kind)[1])[0])
 
@@ -236,7 +247,7 @@ def _make_array_reader(kind: Any, _: Converter) -> Callable[[Any, Any], Any]:
     return read_array
 
 
-@_CONVERTER.register_structure_hook_factory(lambda kind: get_origin(kind) in (list, tuple, Sequence))
+@_CONVERTER.register_structure_hook_factory(_has_origin(list, tuple, Sequence))
 def _make_sequence_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
     kinds = get_args(kind)
     is_tuple = get_origin(kind) is tuple
@@ -265,7 +276,7 @@ def _make_tuple_reader(kinds: tuple[Any, ...], converter: Converter) -> Callable
     return read_tuple
 
 
-@_CONVERTER.register_structure_hook_factory(lambda kind: get_origin(kind) in (dict, Mapping))
+@_CONVERTER.register_structure_hook_factory(_has_origin(dict, Mapping))
 def _make_mapping_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
     key_kind = get_args(kind)[0]
     read = mapping_structure_factory(kind, converter, key_type=_NumberKey if key_kind is int else key_kind)
