@@ -24,7 +24,6 @@ from overread.files import from_json, later, register, to_json
 from overread.models._report import RVMReport
 from overread.report import Pictures, RunHead, StudyResults
 from overread.study import Detector
-from overread.study._calibration import TrainingFingerprints
 from overread.study._pipeline import ImageTask, Versions
 from overread.study._store import Entry
 from overread.study.executors._isolation import WorkLimits
@@ -197,14 +196,17 @@ ROOTS = (
     Point,
     RVMReport,
 )
+# Whole results are covered by their parts; the others refuse values drawn at random, and have tests of their own.
+TRIED_ELSEWHERE = {"StudyResults", "Detector", "FieldRecipe", "TrainingFingerprints"}
 RECORDS = sorted(
-    {kind for root in ROOTS for kind in kinds_of(root) if is_dataclass(kind)}
-    - {Detector, StudyResults, TrainingFingerprints},
+    {kind for root in ROOTS for kind in kinds_of(root) if is_dataclass(kind)},
     key=lambda kind: kind.__qualname__,
 )
 
 
-@pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in RECORDS if kind.__name__ not in TRIED_ELSEWHERE], ids=lambda kind: kind.__name__
+)
 @settings(max_examples=4, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_every_record_of_the_package_comes_back(kind, data):
