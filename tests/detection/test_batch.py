@@ -58,7 +58,7 @@ def test_stopped_at_any_byte_it_goes_on_to_the_same_table(images, tmp_path):
         pd.testing.assert_frame_equal(table(found), expected)
         assert (out / "journal").read_bytes() == whole
         assert [one.report.image["image_id"] for one in found if one.report] == [
-            json.loads(line)["found"]["report"]["image"]["image_id"] for line in whole.splitlines()[1:]
+            json.loads(line)["value"]["report"]["image"]["image_id"] for line in whole.splitlines()[1:]
         ]
 
 

@@ -89,8 +89,8 @@ def test_a_table_that_is_a_pipe_is_not_taken_as_missing(tmp_path: Path) -> None:
 def test_files_that_only_grow_do_not_wait_for_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(StorageError, match="not written"):
-        Journal(tmp_path / "pipe").open()
-    assert list(Journal(tmp_path / "pipe").lines()) == []
+        Journal(tmp_path / "pipe").resume()
+    assert list(Journal(tmp_path / "pipe").entries()) == []
     with pytest.raises(StorageError, match="not written"), RunLog(tmp_path / "pipe"):
         pass
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import openpyxl
@@ -26,13 +27,12 @@ from overread.bags import Bags
 from overread.cli.merge import _read_array
 from overread.domains import ChestDomain, ImageWork
 from overread.features import CATALOGUE
-from overread.files import Seal
+from overread.files import Journal, Seal
 from overread.froc import LockedOperatingPoint, Matching, lock_operating_point, read_detections
 from overread.froc import _locked as locked
 from overread.marks import MarkSet, read_marks
 from overread.models import SoftMILLogisticRegression, load_model, model_bytes
 from overread.models import _saving as persistence
-from overread.simulate._tables import entry_line, read_entry
 from overread.study import Detector, OperatingPoint, read_settings
 from overread.study import _detector as detector
 from overread.study._calibration import ScoreCalibration
@@ -191,6 +191,14 @@ def read_manifest(path: Path) -> object:
     for name in ("manifest.json", "manifest.journal"):
         folder.path(name).write_bytes(path.read_bytes())
     return Manifest(folder).entries
+
+
+def journal_seeds() -> list[bytes]:
+    """Journal with two entries."""
+    with TemporaryDirectory() as folder, Journal(Path(folder) / "journal") as journal:
+        for name in "ab":
+            journal.add(name, {"marks": [{"x_mm": 1.5}], "text": "é"})
+        return [journal.path.read_bytes()]
 
 
 def one_mark() -> MarkSet:
@@ -383,9 +391,5 @@ TARGETS: dict[str, Target] = {
     "stage record": Target("json", encoded({"key": "k", "files": {"a.json": "0" * 64}}), _read_record),
     "manifest": Target("json", encoded({"images": [ENTRY]}, ENTRY), read_manifest),
     "shard": Target("parquet", shard_seeds, lambda path: decode_shard(path.read_bytes())),
-    "simulated image": Target(
-        "jsonl",
-        lambda: [entry_line({"image_id": "a", "marks": [{"x_mm": 1.5}]})],
-        lambda path: read_entry(path.read_bytes()),
-    ),
+    "journal": Target("jsonl", journal_seeds, lambda path: list(Journal(path).entries())),
 }

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from overread.errors import DataWarning
 from overread.models import FitReport, SoftMILLogisticRegression
 from overread.models._problem import warn_about
-from overread.models._saving import Place, Record
+from overread.models._saving import Record
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_files_from_before_the_gap_are_read(model):
     data = Record(FitReport).encode(model.fit_report_)
     assert "gap" not in data, "1 is the default"
     del data["criterion"]
-    again = Record(FitReport).decode(data, Place("file", {}))
+    again = Record(FitReport).decode(data, "file", {})
     assert again == replace(model.fit_report_, criterion="")
 
 

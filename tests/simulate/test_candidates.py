@@ -5,7 +5,7 @@ import pytest
 
 from overread.errors import InvalidInputError
 from overread.simulate import candidate_cohort
-from overread.tables import validate_study
+from overread.tables import check_study, raise_for_errors
 from overread.truth import merge_marks, reader_statistics
 
 
@@ -22,7 +22,7 @@ def test_the_same_seed_gives_the_same_tables(cohort):
 
 
 def test_the_tables_are_valid(cohort):
-    validate_study(cohort.marks, cohort.readings, cohort.images)
+    raise_for_errors(check_study(cohort.marks, cohort.readings, cohort.images))
 
 
 def test_readings_follow_the_law(cohort):

@@ -24,7 +24,7 @@ from overread.simulate import (
 )
 from overread.simulate._reader_fit import PAPER_LAW
 from overread.simulate._recipes import ANATOMY_BITS, FrozenPhantomRecipe, PhantomRecipe
-from overread.tables import read_table, validate_study
+from overread.tables import check_study, read_table
 from overread.truth import MergeOptions, merge_marks
 
 GRID = 2.8
@@ -114,7 +114,7 @@ def test_an_image_depends_on_seed_and_number_alone():
 
 def test_the_tables_are_those_of_a_study_without_scale(study, tables):
     images, readings, marks = tables["images"], tables["readings"], tables["marks"]
-    assert validate_study(marks, readings, images) == []
+    assert check_study(marks, readings, images) == []
     assert "mm_per_px_x" not in images
     assert images[["width_px", "height_px"]].drop_duplicates().to_numpy().tolist() == [[560, 432]]
     assert readings.groupby("image_id").size().tolist() == [4] * N_IMAGES

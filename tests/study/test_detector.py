@@ -240,7 +240,7 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.update(operating_points=[{"fp": 1}]), "wrong kind"),
         (
             lambda payload: payload.update(operating_points=[{"fp_target": "1", "threshold": 0}]),
-            "not a number",
+            "is not of type float",
         ),
         (lambda payload: payload.update(grid_mm="0.7"), "not a number"),
         (lambda payload: payload.update(grid_mm=-1.0), "grid_mm is -1: not 0.1 to 5"),
@@ -261,7 +261,7 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.update(seen="all"), "wrong kind"),
         (lambda payload: payload.update(means=[0.0]), "1 means of"),
         (lambda payload: payload.update(means=7), "wrong kind"),
-        (lambda payload: payload.update(means="many"), "not a number"),
+        (lambda payload: payload.update(means="many"), "means: 'many' is not a list"),
     ],
 )
 def test_a_forged_file_is_refused_by_name(saved, change, told):

@@ -22,7 +22,7 @@ import pytest
 
 from overread.cli import main
 from overread.errors import LockedError, StorageError
-from overread.files import run_lock
+from overread.files import Journal, run_lock
 from overread.study import RunReport, run_study
 from overread.study._store import Manifest, RunFolder
 from overread.study.executors._executors import ProcessExecutor
@@ -348,9 +348,12 @@ def test_a_journal_that_was_cut_in_mid_line(light: Path) -> None:
     before = content(light / "runs/main")
     manifest = light / "runs/main/manifest.json"
     entries = json.loads(manifest.read_text())["images"]
-    lines = [json.dumps(entry) for entry in entries]
     manifest.unlink()
-    (light / "runs/main/manifest.journal").write_text("\n".join(lines[:20]) + "\n" + lines[20][:50])
+    path = light / "runs/main/manifest.journal"
+    with Journal(path) as journal:
+        for entry in entries[:21]:
+            journal.add(entry["image_id"], entry)
+    path.write_bytes(path.read_bytes()[:-50])
     calls = light / "calls"
     report: RunReport = run_study(light, pipeline=spec(calls=str(calls)))
     assert report.done == ["images"]

@@ -57,4 +57,4 @@ def test_two_detectors_have_no_fingerprint_in_common():
 )
 def test_what_nobody_wrote_is_refused(salt, fingerprints):
     with pytest.raises(ModelFileError, match="seen"):
-        TrainingFingerprints.read({"salt": salt, "fingerprints": fingerprints})
+        TrainingFingerprints(salt, tuple(fingerprints))

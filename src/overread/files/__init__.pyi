@@ -16,7 +16,6 @@ from ._digests import Seal as Seal
 from ._digests import digest_of_bytes as digest_of_bytes
 from ._digests import digest_of_file as digest_of_file
 from ._digests import digest_of_value as digest_of_value
-from ._journal import DetectionJournal as DetectionJournal
 from ._journal import Journal as Journal
 from ._journal import folder_lock as folder_lock
 from ._journal import run_lock as run_lock
@@ -24,6 +23,8 @@ from ._json import json_text as json_text
 from ._json import parse_json as parse_json
 from ._json import read_json as read_json
 from ._records import from_json as from_json
+from ._records import later as later
+from ._records import register as register
 from ._records import to_json as to_json
 from ._regular import open_regular as open_regular
 from ._regular import read_capped as read_capped

@@ -1,103 +1,29 @@
 """What was done so far: a file that only grows, so that work which was stopped can be taken up again.
 
-A line is written and flushed to the device when its work is in place. A kill can cut the last line short; it is then
-no line, and its work is done again.
-
-One process at a time in a folder.
-
-What a detector found so far, kept beside the results, so that work which was stopped is taken up again.
-
-The first line says what was asked for: another detector, operating point or version begins anew. Each other line is
-one image, written when all of its results are in place.
+Its first line says what was asked for; under another request it tells nothing, and begins anew when something is
+added. Each other line is one entry, ``{"key": ..., "value": ..., "sha256": ...}``, written and flushed to the device
+when its work is in place. A kill can cut the last line short; from the first line that is damaged on, nothing counts,
+and that work is done again. One process at a time writes in a folder: `folder_lock`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from overread.errors import FormatError, LockedError, StorageError
+from overread.errors import LockedError, StorageError
 from overread.files._digests import digest_of_value
-from overread.files._json import parse_json
 from overread.files._regular import open_regular
-
-
-class Journal:
-    """Lines of a file; ``with journal.open()`` adds to them.
-
-    Parameters
-    ----------
-    path
-        The file, which need not exist.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._handle: int | None = None
-
-    def lines(self) -> Iterator[bytes]:
-        """Whole lines, without their ends; none where there is no file that can be read."""
-        try:
-            with open_regular(self.path) as file:
-                for line in file:
-                    if line.endswith(b"\n"):
-                        yield line[:-1]
-        except OSError:
-            return
-
-    def open(self, *, kept: int = 0) -> Self:
-        """Open the file for adding lines after its first ``kept`` bytes; what follows them is dropped."""
-        try:
-            # Without waiting, as a pipe in the file's place would hang the run, and without following a link, which a
-            # stranger may have put there.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-            self._handle = os.open(self.path, flags, 0o644)
-            os.ftruncate(self._handle, kept)
-        except OSError as error:
-            self.close()
-            raise StorageError(f"{self.path}: not written: {error.strerror or error}") from error
-        return self
-
-    def close(self) -> None:
-        """Let go of the file; it stays."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def append(self, line: bytes) -> None:
-        """Write a line, which has no end yet, and wait until it is on the device."""
-        assert self._handle is not None
-        rest = line + b"\n"
-        try:
-            while rest:
-                rest = rest[os.write(self._handle, rest) :]
-            os.fsync(self._handle)
-        except OSError as error:
-            raise StorageError(f"{self.path}: not written: {error.strerror or error}") from error
-
-    def remove(self) -> None:
-        """Take the file away: what it told is written elsewhere."""
-        self.path.unlink(missing_ok=True)
-
 
 try:
     import fcntl
 except ModuleNotFoundError:  # Windows; refused when a lock is asked for, not when the package is imported
     fcntl = None  # type: ignore[assignment]
-
 
 RUN_IS_HELD = "another run works here (process {holder}); wait for it, or give another --name"
 
@@ -154,68 +80,97 @@ def run_lock(folder: Path) -> AbstractContextManager[None]:
     return folder_lock(folder, "lock", RUN_IS_HELD)
 
 
-LOCK_FILE = ".detections.lock"
-IS_HELD = "another detection writes here (process {holder}); wait for it, or choose another folder"
+class Journal:
+    """Values by their keys, in a file that only grows; a context, which closes it.
 
-
-class DetectionJournal:
-    """Records of images by their keys; a context, within which they can be added to.
-
-    Nothing is written before the first record.
+    Nothing is written before the first entry.
 
     Parameters
     ----------
     path
-        The file; its folder must exist when the first record is added.
+        The file, which need not exist; its folder must when the first entry is added.
     asked
-        Digest of all that the results depend on besides the images.
+        All that the values depend on besides their keys, as text.
+    lock
+        File beside it that is locked as long as it is written, and what to tell who comes second; None: the caller
+        sees to it that nobody does.
     """
 
-    def __init__(self, path: Path, asked: str) -> None:
-        self._journal = Journal(path)
-        self._head = json.dumps({"journal": "overread detect", "asked": asked}).encode()
+    def __init__(self, path: Path, asked: str = "", *, lock: tuple[str, str] | None = None) -> None:
+        self.path = path
+        self._head = json.dumps({"journal": 1, "asked": asked}).encode() + b"\n"
+        self._lock = lock
         self._stack = ExitStack()
-        self._is_open = False
-        self._kept = 0
-        self._records = self._read()
+        self._handle: int | None = None
 
-    def _read(self) -> dict[str, Mapping[str, Any]]:
-        """Whole records under the same head; from the first damaged one on, all is forgotten."""
-        records: dict[str, Mapping[str, Any]] = {}
-        self._kept = 0
-        for number, line in enumerate(self._journal.lines()):
-            if number == 0:
-                if line != self._head:
-                    return {}
-            else:
-                try:
-                    record = parse_json(line, "journal")
-                    if record["sha256"] != digest_of_value(record["found"]):
-                        break
-                    records[record["key"]] = record["found"]
-                except (FormatError, KeyError, TypeError):
-                    break
-            self._kept += len(line) + 1
-        return records
+    def entries(self) -> Iterator[tuple[str, Any]]:
+        """Key and value of each whole entry, in their order, read one after the other."""
+        for key, value, _ in self._read():
+            yield key, value
 
-    def find(self, key: str) -> Mapping[str, Any] | None:
-        """Record of an image, or None."""
-        return self._records.get(key)
+    def _read(self) -> Iterator[tuple[str, Any, int]]:
+        """Whole entries with the place where their line ends."""
+        end = 0
+        try:
+            with open_regular(self.path) as file:
+                for line in file:
+                    entry = _read_line(line) if end else None
+                    if entry is None and line != self._head:
+                        return
+                    end += len(line)
+                    if entry is not None:
+                        yield *entry, end
+        except OSError:
+            return
 
-    def add(self, key: str, found: Mapping[str, Any]) -> None:
-        """Keep a record; when this returns, it is on the device."""
-        if not self._is_open:
-            path = self._journal.path
-            self._stack.enter_context(folder_lock(path.parent, LOCK_FILE, IS_HELD))
-            # Now alone: what another process added in the meantime must not be cut off.
-            self._records = self._read()
-            self._stack.enter_context(self._journal.open(kept=self._kept))
-            self._is_open = True
-            if self._kept == 0:
-                self._journal.append(self._head)
-        record = {"key": key, "found": found, "sha256": digest_of_value(found)}
-        self._journal.append(json.dumps(record, allow_nan=False).encode())
-        self._records[key] = found
+    def resume(self, is_good: Callable[[str, Any], bool] = lambda _key, _value: True) -> int:
+        """Open the file to add to it; return the number of entries that stay: those before the first bad one."""
+        if self._lock is not None:
+            self._stack.enter_context(folder_lock(self.path.parent, *self._lock))
+        count, kept = 0, 0
+        for key, value, end in self._read():
+            if not is_good(key, value):
+                break
+            count, kept = count + 1, end
+        try:
+            # Without waiting, as a pipe in the file's place would hang the run, and without following a link, which a
+            # stranger may have put there.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+            self._handle = os.open(self.path, flags, 0o644)
+            self._stack.callback(os.close, self._handle)
+            os.ftruncate(self._handle, kept)
+        except OSError as error:
+            self.close()
+            raise StorageError(f"{self.path}: not written: {error.strerror or error}") from error
+        if not count:
+            self._append(self._head)
+        return count
+
+    def add(self, key: str, value: Any) -> None:
+        """Keep plain JSON values; when this returns, they are on the device."""
+        if self._handle is None:
+            self.resume()
+        document = {"key": key, "value": value, "sha256": digest_of_value([key, value])}
+        self._append(json.dumps(document, allow_nan=False).encode() + b"\n")
+
+    def _append(self, rest: bytes) -> None:
+        assert self._handle is not None
+        try:
+            while rest:
+                rest = rest[os.write(self._handle, rest) :]
+            os.fsync(self._handle)
+        except OSError as error:
+            raise StorageError(f"{self.path}: not written: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Let go of the file; it stays."""
+        self._handle = None
+        self._stack.close()
+
+    def remove(self) -> None:
+        """Take the file away: what it told is written elsewhere."""
+        self.close()
+        self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -223,4 +178,15 @@ class DetectionJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        self.close()
+
+
+def _read_line(line: bytes) -> tuple[str, Any] | None:
+    """Key and value of a line; None where it is cut or damaged."""
+    try:
+        document = json.loads(line)
+        key, value = document["key"], document["value"]
+        is_whole = line.endswith(b"\n") and document["sha256"] == digest_of_value([key, value])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return (key, value) if is_whole and isinstance(key, str) else None

@@ -2,40 +2,90 @@
 
 A table is an object of its columns, an array a list. JSON has no NaN and no infinities: they become null, and null
 is read as NaN where a number is wanted. So a record that is typed once is written, read and checked without a second
-description of it.
+description of it. `cattrs` walks the types; the hooks here make it strict and give errors their place.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import types
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, NewType, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 import pandas as pd
+from cattrs import ClassValidationError, Converter, IterableValidationError
+from cattrs.cols import homogenous_tuple_structure_factory, list_structure_factory, mapping_structure_factory
+from cattrs.errors import IterableValidationNote
+from cattrs.gen import make_dict_structure_fn
 
-from overread.errors import FormatError
+from overread.errors import FormatError, OverreadError
 
 Record = TypeVar("Record")
 
+_CONVERTER = Converter()
+_WRITERS: dict[type, Callable[[Any], Any]] = {Path: str}
+_NumberKey = NewType("_NumberKey", int)
+# Types that the items of an array may have in JSON, by the kind of its numpy type.
+_ITEM_TYPES: dict[str, set[type]] = {
+    "f": {int, float, NoneType},
+    "i": {int},
+    "u": {int},
+    "b": {bool},
+    "O": {str},
+    "U": {str},
+}
 
-def to_json(value: Any) -> Any:
-    """Turn records, tables, arrays and numbers into plain JSON values."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, pd.DataFrame):
-        return {str(name): to_json(value[name].tolist()) for name in value.columns}
-    if isinstance(value, Mapping):
-        return {str(name): to_json(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return to_json(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return None if value is pd.NA else value
+
+def later(default: Any) -> Any:
+    """Declare a field younger than the first files: left out at its default, so that old files keep their bytes."""
+    return dataclasses.field(default=default, metadata={"later": True})
+
+
+def register(kind: type, to: Callable[[Any], Any], back: Callable[[Any], Any]) -> None:
+    """Say how objects of a class, and of those derived from it, become plain values and come back."""
+    _WRITERS[kind] = to
+    _CONVERTER.register_structure_hook_func(
+        lambda wanted: isinstance(wanted, type) and issubclass(wanted, kind), lambda value, _: back(value)
+    )
+
+
+def to_json(value: Any, *, keep_nan: bool = False) -> Any:
+    """Turn records, tables, arrays and numbers into plain JSON values; ``keep_nan`` leaves NaN to be refused."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray | np.generic):
+            value = value.tolist()
+        if value is None or isinstance(value, str | int):
+            return value
+        if isinstance(value, float):
+            return value if keep_nan or math.isfinite(value) else None
+        if isinstance(value, list | tuple):
+            return [plain(item) for item in value]
+        if isinstance(value, Mapping):
+            return {str(name): plain(item) for name, item in value.items()}
+        for kind, write in _WRITERS.items():
+            if isinstance(value, kind):
+                return write(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {one.name: plain(getattr(value, one.name)) for one in _written(value)}
+        if isinstance(value, pd.DataFrame):
+            return {str(name): plain(value[name].tolist()) for name in value.columns}
+        return None if value is pd.NA else value
+
+    return plain(value)
+
+
+def _written(record: Any) -> list[dataclasses.Field[Any]]:
+    """Fields of a record, without the later ones that have their default."""
+    return [
+        one
+        for one in dataclasses.fields(record)
+        if "later" not in one.metadata or getattr(record, one.name) != one.default
+    ]
 
 
 def from_json(kind: type[Record], value: Any, place: str = "") -> Record:
@@ -55,52 +105,66 @@ def from_json(kind: type[Record], value: Any, place: str = "") -> Record:
     FormatError
         Naming the place of a value that is missing, unknown or of another type.
     """
-    record: Record = _read(kind, value, place)
-    return record
+    try:
+        return _CONVERTER.structure(value, kind)
+    except RecursionError:
+        raise FormatError(f"{place}: nested too deeply".lstrip(".")) from None
+    except Exception as error:  # what a type's own reader raises, such as that of an enumeration
+        raise _placed(error, place) from None
 
 
-def _read(kind: Any, value: Any, place: str) -> Any:
-    if kind is Any:
-        return value
-    if is_dataclass(kind):
-        return _read_record(kind, value, place)
-    if kind is pd.DataFrame:
-        return _read_table(value, place)
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        return _read_union(arguments, value, place)
-    if origin is Literal:
-        return value if value in arguments else _refuse(value, f"one of {arguments}", place)
-    if origin is np.ndarray:
-        return _read_array(arguments, value, place)
-    if origin in (list, tuple, Sequence):
-        return _read_sequence(origin, arguments, value, place)
-    if origin in (dict, Mapping):
-        items = value.items() if isinstance(value, dict) else _refuse(value, "an object", place)
-        return {
-            _read_key(arguments[0], name, f"{place}.{name}"): _read(arguments[1], item, f"{place}.{name}")
-            for name, item in items
-        }
-    return _read_plain(kind, value, place)
+class _MisfitError(Exception):
+    """What does not fit, and the place from its record on."""
+
+    def __init__(self, problem: str, place: str = "") -> None:
+        super().__init__(problem)
+        self.place = place
 
 
-def _read_record(kind: Any, value: Any, place: str) -> Any:
-    if not isinstance(value, dict):
-        _refuse(value, "an object", place)
-    hints = get_type_hints(kind)
-    names = {field.name for field in fields(kind)}
-    for name in sorted(names ^ value.keys()):
-        raise FormatError(f"{place}.{name}: {'is missing' if name in names else 'is not known'}".lstrip("."))
-    return kind(
-        **{one.name: _read(hints[one.name], value[one.name], f"{place}.{one.name}") for one in fields(kind)}
-    )
+def _placed(error: Exception, place: str) -> Exception:
+    """Find the first cause of an error and give it its place; errors of the package stay what they are."""
+    while isinstance(error, ClassValidationError | IterableValidationError):
+        named, others = error.group_exceptions()
+        if named:
+            error, note = named[0]
+            if isinstance(note, IterableValidationNote):
+                place += f"[{note.index}]" if isinstance(note.index, int) else f".{note.index}"
+            else:
+                place += f".{note.name}"
+        else:
+            error = others[0]
+    if isinstance(error, OverreadError):
+        return error
+    return FormatError(f"{place}{getattr(error, 'place', '')}: {error}".lstrip("."))
 
 
-def _read_table(value: Any, place: str) -> pd.DataFrame:
+def _refuse(value: Any, wanted: str) -> Any:
+    raise _MisfitError(f"{repr(value)[:60]} is not {wanted}")
+
+
+def _read_float(value: Any, _: Any) -> float:
+    if value is None:
+        return math.nan
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else _refuse(value, "of type float")
+
+
+def _read_plain(value: Any, kind: Any) -> Any:
+    if issubclass(kind, Enum):
+        return kind(value)
+    fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    return value if fits else _refuse(value, f"of type {kind.__name__}")
+
+
+def _read_number_key(value: Any, _: Any) -> int:
+    return int(value) if value.lstrip("-").isdecimal() else _refuse(value, "a whole number")
+
+
+def _read_table(value: Any, _: Any) -> pd.DataFrame:
     if not isinstance(value, dict) or not all(isinstance(column, list) for column in value.values()):
-        _refuse(value, "an object of columns", place)
+        _refuse(value, "an object of columns")
     if len({len(column) for column in value.values()}) > 1:
-        raise FormatError(f"{place}: its columns differ in length".lstrip("."))
+        raise _MisfitError("its columns differ in length")
     return pd.DataFrame({name: _read_column(column) for name, column in value.items()})
 
 
@@ -111,60 +175,109 @@ def _read_column(values: list[Any]) -> pd.Series[Any]:
     return pd.Series(values) if values else pd.Series(values, dtype="object")
 
 
-def _read_union(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
-    if value is None and type(None) in kinds:
-        return None
-    others = [kind for kind in kinds if kind is not type(None)]
-    for kind in others[:-1]:
+for _kind, _reader in {
+    float: _read_float,
+    int: _read_plain,
+    str: _read_plain,
+    bool: _read_plain,
+    Path: lambda value, _: Path(_read_plain(value, str)),
+    _NumberKey: _read_number_key,
+    pd.DataFrame: _read_table,
+}.items():
+    _CONVERTER.register_structure_hook(_kind, _reader)
+
+
+def _has_origin(*origins: Any) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) in origins
+
+
+@_CONVERTER.register_structure_hook_factory(dataclasses.is_dataclass)
+def _make_record_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
+    read = make_dict_structure_fn(kind, converter)
+    known = {one.name for one in dataclasses.fields(kind)}
+    needed = {one.name for one in dataclasses.fields(kind) if "later" not in one.metadata}
+
+    def read_record(value: Any, _: Any) -> Any:
+        if not isinstance(value, dict):
+            _refuse(value, "an object")
+        for name in sorted((needed - value.keys()) | (value.keys() - known)):
+            raise _MisfitError("is missing" if name in known else "is not known", f".{name}")
+        return read(value, kind)
+
+    return read_record
+
+
+@_CONVERTER.register_structure_hook_factory(_has_origin(Union, UnionType))
+def _make_union_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
+    kinds = [one for one in get_args(kind) if one is not NoneType]
+    readers = [converter.get_structure_hook(one) for one in kinds]
+
+    def read_union(value: Any, _: Any) -> Any:
+        if value is None and len(kinds) < len(get_args(kind)):
+            return None
+        for one, read in zip(kinds[:-1], readers[:-1], strict=True):
+            try:
+                return read(value, one)
+            except (_MisfitError, ClassValidationError, IterableValidationError):
+                continue
+        return readers[-1](value, kinds[-1])
+
+    return read_union
+
+
+@_CONVERTER.register_structure_hook_factory(_has_origin(Literal))
+def _make_choice_reader(kind: Any, _: Converter) -> Callable[[Any, Any], Any]:
+    choices = get_args(kind)
+    return lambda value, _: value if value in choices else _refuse(value, f"one of {choices}")
+
+
+@_CONVERTER.register_structure_hook_factory(_has_origin(np.ndarray))
+def _make_array_reader(kind: Any, _: Converter) -> Callable[[Any, Any], Any]:
+    dtype = np.dtype(get_args(get_args(kind)[1])[0])
+
+    def read_array(value: Any, _: Any) -> Any:
         try:
-            return _read(kind, value, place)
-        except FormatError:
-            continue
-    return _read(others[-1], value, place)
+            items = np.array(value, dtype=object)
+            if isinstance(value, list) and {type(item) for item in items.flat} <= _ITEM_TYPES[dtype.kind]:
+                return items.astype(dtype)
+        except (ValueError, OverflowError):
+            pass
+        return _refuse(value, "a list of texts" if dtype.kind in "OU" else "a list of numbers")
+
+    return read_array
 
 
-def _read_array(arguments: tuple[Any, ...], value: Any, place: str) -> Any:
-    if not isinstance(value, list):
-        _refuse(value, "a list of numbers", place)
-    dtype = get_args(arguments[1])[0]
-    numbers = np.array(value, dtype=object)
-    try:
-        return np.where(numbers == None, np.nan, numbers).astype(dtype)  # noqa: E711
-    except (TypeError, ValueError):
-        return _refuse(value, "a list of numbers", place)
+@_CONVERTER.register_structure_hook_factory(_has_origin(list, tuple, Sequence))
+def _make_sequence_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
+    kinds = get_args(kind)
+    is_tuple = get_origin(kind) is tuple
+    if is_tuple and Ellipsis not in kinds:
+        return _make_tuple_reader(kinds, converter)
+    read = (homogenous_tuple_structure_factory if is_tuple else list_structure_factory)(kind, converter)
+    return lambda value, _: read(value, kind) if isinstance(value, list) else _refuse(value, "a list")
 
 
-def _read_sequence(origin: Any, arguments: tuple[Any, ...], value: Any, place: str) -> Any:
-    if not isinstance(value, list):
-        _refuse(value, "a list", place)
-    fixed = origin is tuple and Ellipsis not in arguments
-    if fixed and len(value) != len(arguments):
-        _refuse(value, f"a list of {len(arguments)}", place)
-    kinds = arguments if fixed else [arguments[0]] * len(value)
-    items = [
-        _read(kind, item, f"{place}[{i}]") for i, (kind, item) in enumerate(zip(kinds, value, strict=True))
-    ]
-    return tuple(items) if origin is tuple else items
+def _make_tuple_reader(kinds: tuple[Any, ...], converter: Converter) -> Callable[[Any, Any], Any]:
+    """Make the reader of tuples of a fixed length."""
+    readers = [converter.get_structure_hook(one) for one in kinds]
+
+    def read_tuple(value: Any, _: Any) -> Any:
+        if not isinstance(value, list) or len(value) != len(kinds):
+            _refuse(value, f"a list of {len(kinds)}")
+        items = []
+        for number, (read, one, item) in enumerate(zip(readers, kinds, value, strict=True)):
+            try:
+                items.append(read(item, one))
+            except Exception as error:
+                error.add_note(IterableValidationNote("", number, one))
+                raise IterableValidationError("an item does not fit", [error], tuple) from None
+        return tuple(items)
+
+    return read_tuple
 
 
-def _read_key(kind: Any, name: str, place: str) -> Any:
-    try:
-        return int(name) if kind is int else name
-    except ValueError:
-        return _refuse(name, "a whole number", place)
-
-
-def _read_plain(kind: Any, value: Any, place: str) -> Any:
-    if kind is float:
-        if value is None:
-            return math.nan
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-    elif isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-        return value
-    return _refuse(value, f"of type {kind.__name__}", place)
-
-
-def _refuse(value: Any, wanted: str, place: str) -> Any:
-    shown = repr(value)
-    raise FormatError(f"{place}: {shown[:60]} is not {wanted}".lstrip("."))
+@_CONVERTER.register_structure_hook_factory(_has_origin(dict, Mapping))
+def _make_mapping_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
+    key_kind = get_args(kind)[0]
+    read = mapping_structure_factory(kind, converter, key_type=_NumberKey if key_kind is int else key_kind)
+    return lambda value, _: read(value) if isinstance(value, dict) else _refuse(value, "an object")

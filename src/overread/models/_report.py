@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from overread._text import short_repr
+from overread.files import later
 
 
 @short_repr("lam", "n_features", "objective", "converged", "kkt_residual", "n_iter")
@@ -88,9 +89,9 @@ class FitReport:
     unbounded: bool
     columns_left_out: int
     seed: int
-    gap: float = 1.0
-    criterion: str = ""
-    file_passes: float = 0.0
+    gap: float = later(1.0)
+    criterion: str = later("")
+    file_passes: float = later(0.0)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -14,297 +14,143 @@ A file is one JSON object::
 Numbers are written so that they come back bit by bit. No time and no machine is recorded: the same model gives
 the same bytes. A file is refused unless it is, byte by byte, what `save` would write for what was read from it,
 so that no changed bit goes unnoticed, not even one in the spelling of a number.
-
-The kinds of value a saved model is made of: each turns into plain JSON and back, exactly, or is refused.
-
-A model declares its fitted attributes as a mapping from name to `Field`. Decoding trusts nothing: a wrong type,
-a wrong length or a missing item raises `ModelFileError` with the place in the file. Lengths are given as numbers
-or as letters; a letter means the same number everywhere in one file, say d the number of features.
 """
 
 from __future__ import annotations
 
+import json
 import platform
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, get_type_hints
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import overread
-from overread.errors import InvalidInputError, ModelFileError, StorageError
-from overread.files import Seal, parse_json, read_capped, write_atomically
+from overread.errors import FormatError, InvalidInputError, ModelFileError, StorageError
+from overread.files import Seal, from_json, parse_json, read_capped, to_json, write_atomically
 from overread.models._penalties import PENALTIES, Penalty
 
+SCHEMA = 1
+SEAL = Seal({"format": "overread-model", "schema": SCHEMA})
+LARGEST_FILE = 2**28
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 CLASS_KINDS = "biufU"
 
-
-@dataclass(frozen=True)
-class Place:
-    """Where in the file a value stands, and the lengths that the letters have been given so far."""
-
-    path: str
-    lengths: dict[str, int]
-
-    def at(self, part: object) -> Place:
-        """Return a place further inside."""
-        return Place(f"{self.path}.{part}", self.lengths)
-
-    def fail(self, problem: str) -> ModelFileError:
-        """Return an error that names the place."""
-        return ModelFileError(f"{self.path} {problem}")
-
-    def check_length(self, found: int, wanted: str | int) -> None:
-        """Compare a length with a number, or with what a letter stands for."""
-        expected = self.lengths.setdefault(wanted, found) if isinstance(wanted, str) else wanted
-        if found != expected:
-            raise self.fail(f"counts {found} items where there are {expected} elsewhere")
-
-
-class Field(Protocol):
-    """A kind of value; `optional` says that the model may lack the attribute."""
-
-    @property
-    def optional(self) -> bool:
-        """Whether the model may be without it."""
-
-    def encode(self, value: Any) -> Any:
-        """Plain JSON for a value."""
-
-    def decode(self, data: Any, place: Place) -> Any:
-        """Value for plain JSON, or `ModelFileError`."""
+_KINDS: dict[str, type[SavedModel]] = {}
 
 
 @dataclass(frozen=True)
-class _Scalar:
-    type_: ClassVar[type]
+class Field:
+    """A fitted attribute in a file.
+
+    Attributes
+    ----------
+    type_
+        Type that `overread.files.from_json` reads.
+    shape
+        Lengths: numbers, or letters; a letter means the same number everywhere in one file, say d the number of
+        features. Of a whole number, the letter that stands for it.
+    optional
+        Whether the model may lack the attribute.
+    """
+
+    type_: Any
+    shape: tuple[str | int, ...] = ()
     optional: bool = False
 
     def encode(self, value: Any) -> Any:
-        return self.type_(value)
+        """Plain JSON for a value, as it will be read."""
+        return to_json(self._read(to_json(value, keep_nan=True), ""), keep_nan=True)
 
-    def decode(self, data: Any, place: Place) -> Any:
-        if type(data) is not self.type_:
-            raise place.fail(f"is {_show(data)}; it must be of type {self.type_.__name__}")
-        return data
+    def decode(self, data: Any, place: str, lengths: dict[str, int]) -> Any:
+        """Value for plain JSON, or `FormatError`; ``lengths`` are those that the letters have so far."""
+        value = self._read(data, place)
+        found = (value,) if self.type_ is int else np.shape(value)
+        if self.shape and len(found) < len(self.shape) and 0 not in found:
+            raise FormatError(f"{place}: is not a list of {len(self.shape)} dimensions")
+        for size, wanted in zip(found, self.shape, strict=False):
+            expected = lengths.setdefault(wanted, size) if isinstance(wanted, str) else wanted
+            if size != expected:
+                raise FormatError(f"{place}: counts {size} items where there are {expected} elsewhere")
+        return value
 
-
-class Float(_Scalar):
-    """A finite number with a fraction."""
-
-    type_ = float
-
-
-class Integer(_Scalar):
-    """A whole number."""
-
-    type_ = int
-
-
-class Flag(_Scalar):
-    """True or false."""
-
-    type_ = bool
+    def _read(self, data: Any, place: str) -> Any:
+        return from_json(self.type_, data, place)
 
 
-class Text(_Scalar):
-    """A string."""
-
-    type_ = str
-
-
-@dataclass(frozen=True, init=False)
-class _Array:
-    """Array of one type and shape; each length is a number or a letter."""
-
-    dtype: ClassVar[type]
-    item: ClassVar[_Scalar]
-    shape: tuple[str | int, ...]
-    optional: bool = False
-
-    def __init__(self, *shape: str | int, optional: bool = False) -> None:
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "optional", optional)
+class _NamesField(Field):
+    """Strings that differ, as scikit-learn's ``feature_names_in_``."""
 
     def encode(self, value: Any) -> Any:
-        return np.asarray(value, dtype=self.dtype).tolist()
-
-    def decode(self, data: Any, place: Place) -> NDArray[Any]:
-        return np.array(self._items(data, self.shape, place), dtype=self.dtype)
-
-    def _items(self, data: Any, shape: tuple[str | int, ...], place: Place) -> Any:
-        if not shape:
-            return self.item.decode(data, place)
-        if not isinstance(data, list):
-            raise place.fail(f"is {_show(data)}; it must be a list")
-        place.check_length(len(data), shape[0])
-        return [self._items(part, shape[1:], place.at(i)) for i, part in enumerate(data)]
-
-
-class FloatArray(_Array):
-    """Array of float64."""
-
-    dtype = np.float64
-    item = Float()
-
-
-class IntegerArray(_Array):
-    """Array of int64."""
-
-    dtype = np.int64
-    item = Integer()
-
-
-@dataclass(frozen=True)
-class Length:
-    """A whole number that a letter stands for."""
-
-    letter: str
-    optional: bool = False
-
-    def encode(self, value: Any) -> Any:
-        """Whole number."""
-        return int(value)
-
-    def decode(self, data: Any, place: Place) -> int:
-        """Whole number that agrees with every array of this length."""
-        length: int = Integer().decode(data, place)
-        place.check_length(length, self.letter)
-        return length
-
-
-@dataclass(frozen=True)
-class Names:
-    """Array of strings, as scikit-learn's ``feature_names_in_``."""
-
-    length: str | int
-    optional: bool = False
-
-    def encode(self, value: Any) -> Any:
-        """List of strings."""
         return [str(name) for name in value]
 
-    def decode(self, data: Any, place: Place) -> NDArray[Any]:
-        """Array of Python strings, all different."""
-        if not isinstance(data, list) or not all(isinstance(name, str) for name in data):
-            raise place.fail("must be a list of strings")
-        if len(set(data)) != len(data):
-            raise place.fail("holds a name twice")
-        place.check_length(len(data), self.length)
-        return np.array(data, dtype=object)
+    def _read(self, data: Any, place: str) -> Any:
+        names = super()._read(data, place)
+        if len(set(names.tolist())) != len(names):
+            raise FormatError(f"{place}: holds a name twice")
+        return names
 
 
 @dataclass(frozen=True)
-class Classes:
+class _Labels:
+    dtype: str
+    values: list[Any]
+
+
+class _ClassesField(Field):
     """The two classes with their numpy type: integers, floats, booleans and strings come back as they were."""
 
-    optional: bool = False
-
     def encode(self, value: Any) -> Any:
-        """Type and values."""
         classes = np.asarray(value)
         is_text = classes.dtype == object and all(isinstance(label, str) for label in classes)
         if not is_text and (classes.dtype.kind not in CLASS_KINDS or classes.dtype == np.longdouble):
             raise InvalidInputError(f"classes of type {classes.dtype} cannot be saved; use numbers or text")
         return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
-    def decode(self, data: Any, place: Place) -> NDArray[Any]:
-        """Array of two classes."""
-        entries = check_keys(data, {"dtype", "values"}, place)
-        values = entries["values"]
-        if not isinstance(values, list) or len(values) != 2:
-            raise place.fail("must hold two values")
+    def _read(self, data: Any, place: str) -> NDArray[Any]:
+        labels = from_json(_Labels, data, place)
         try:
-            dtype = np.dtype(Text().decode(entries["dtype"], place.at("dtype")))
-            classes = np.array(values, dtype=dtype)
+            classes = np.array(labels.values, dtype=np.dtype(labels.dtype))
+            if classes.shape == (2,):
+                self.encode(classes)
+                return classes
         except (TypeError, ValueError, OverflowError) as error:
-            raise place.fail(f"cannot be read: {error}") from error
-        is_exact = classes.ndim == 1 and [type(v) for v in classes.tolist()] == [type(v) for v in values]
-        if dtype.kind not in CLASS_KINDS + "O" or not is_exact or classes.tolist() != values:
-            raise place.fail("holds values that are not of its type")
-        if dtype.kind == "O" and not all(isinstance(value, str) for value in values):
-            raise place.fail("holds objects that are not text")
-        return classes
+            raise FormatError(f"{place}: cannot be read: {error}") from error
+        raise FormatError(f"{place}: must hold two values")
 
 
-@dataclass(frozen=True)
-class Record:
-    """A frozen dataclass whose members are numbers, flags, text, or tuples of floats."""
+def _make_field(type_: Any, cls: type[Field] = Field) -> Callable[..., Field]:
+    """Make what declares a field of this type, given its shape."""
 
-    type_: type
-    optional: bool = False
+    def declare(*shape: str | int, optional: bool = False) -> Field:
+        return cls(type_, shape, optional)
 
-    def _members(self) -> dict[str, Field]:
-        kinds: dict[Any, Field] = {
-            float: Float(),
-            int: Integer(),
-            bool: Flag(),
-            str: Text(),
-            tuple[float, ...]: FloatArray("?"),
-        }
-        hints = get_type_hints(self.type_)
-        return {member.name: kinds[hints[member.name]] for member in fields(self.type_)}
-
-    def _defaults(self) -> dict[str, Any]:
-        """Members that came after the first files were written, with what holds for these."""
-        return {member.name: member.default for member in fields(self.type_) if member.default is not MISSING}
-
-    def encode(self, value: Any) -> Any:
-        """Object with one entry per member; none where it has its default, so that older files stay what they are."""
-        later = self._defaults()
-        return {
-            name: field.encode(getattr(value, name))
-            for name, field in self._members().items()
-            if name not in later or getattr(value, name) != later[name]
-        }
-
-    def decode(self, data: Any, place: Place) -> Any:
-        """Record with every member given and no other; those with a default came later, and older files lack them."""
-        members = self._members()
-        later = {
-            member.name: member.default for member in fields(self.type_) if member.default is not MISSING
-        }
-        entries = check_keys({**later, **data} if isinstance(data, dict) else data, members, place)
-        values: dict[str, Any] = {}
-        for name, field in members.items():
-            inner = Place(f"{place.path}.{name}", {})
-            value = field.decode(entries[name], inner)
-            values[name] = tuple(value.tolist()) if isinstance(value, np.ndarray) else value
-        return self.type_(**values)
+    return declare
 
 
-@dataclass(frozen=True)
-class Records:
-    """Tuple of records."""
-
-    type_: type
-    length: str | int
-    optional: bool = False
-
-    def encode(self, value: Any) -> Any:
-        """List of mappings."""
-        return [Record(self.type_).encode(record) for record in value]
-
-    def decode(self, data: Any, place: Place) -> tuple[Any, ...]:
-        """Tuple of records."""
-        if not isinstance(data, list):
-            raise place.fail("must be a list")
-        place.check_length(len(data), self.length)
-        return tuple(Record(self.type_).decode(record, place.at(i)) for i, record in enumerate(data))
+def _declare_records(type_: type, length: str | int) -> Field:
+    return Field(tuple[type_, ...], (length,))  # type: ignore[valid-type]
 
 
-def check_keys(data: Any, wanted: Mapping[str, Any] | set[str], place: Place) -> dict[str, Any]:
+# What models declare their fitted attributes with.
+Float, Integer, Flag = _make_field(float), _make_field(int), _make_field(bool)
+FloatArray, IntegerArray = _make_field(NDArray[np.float64]), _make_field(NDArray[np.int64])
+Length = _make_field(int)
+Names, Classes = _make_field(NDArray[np.object_], _NamesField), _make_field(NDArray[Any], _ClassesField)
+Record, Records = Field, _declare_records
+
+
+def _check_keys(data: Any, wanted: Iterable[str], place: str) -> dict[str, Any]:
     """Return a JSON object that has exactly the wanted keys."""
     if not isinstance(data, dict):
-        raise place.fail(f"is {_show(data)}; it must be an object")
-    missing, extra = sorted(set(wanted) - set(data)), sorted(set(data) - set(wanted))
-    if missing or extra:
-        problems = [f"lacks {missing[:5]}"] * bool(missing) + [f"has the unknown {extra[:5]}"] * bool(extra)
-        raise place.fail(" and ".join(problems))
+        raise FormatError(f"{place}: {repr(data)[:40]} is not an object")
+    for name in sorted(set(wanted) ^ data.keys()):
+        raise FormatError(f"{place}.{name}: {'is not known' if name in data else 'is missing'}")
     return data
 
 
@@ -327,39 +173,21 @@ def encode_parameter(value: Any, name: str) -> Any:
     )
 
 
-def decode_parameter(data: Any, place: Place) -> Any:
+def decode_parameter(data: Any, place: str) -> Any:
     """Undo `encode_parameter`; tuples and arrays come back as lists."""
     if isinstance(data, list):
-        return [decode_parameter(item, place.at(i)) for i, item in enumerate(data)]
+        return [decode_parameter(item, f"{place}[{i}]") for i, item in enumerate(data)]
     if data is None or isinstance(data, bool | int | float | str):
         return data
-    if isinstance(data, dict) and str(data.get("name")) in PENALTIES:
-        return _decode_penalty(data, place)
-    raise place.fail("must be null, a flag, a number, text, or a list of these")
-
-
-def _decode_penalty(data: dict[str, Any], place: Place) -> Penalty:
-    cls: Any = PENALTIES[str(data["name"])]
-    values = check_keys(data, {"name"} | {member.name for member in fields(cls)}, place)
+    cls: Any = PENALTIES.get(str(data.get("name")))
+    if cls is None:
+        raise FormatError(f"{place}: must be null, a flag, a number, text, a list of these, or a penalty")
+    members = [member.name for member in fields(cls)]
+    values = _check_keys(data, ["name", *members], place)
     try:
-        return cls(
-            **{key: decode_parameter(part, place.at(key)) for key, part in values.items() if key != "name"}
-        )
+        return cls(**{key: decode_parameter(values[key], f"{place}.{key}") for key in members})
     except InvalidInputError as error:
-        raise place.fail(f"is no penalty: {error}") from error
-
-
-def _show(data: Any) -> str:
-    shown = repr(data)
-    return shown if len(shown) <= 40 else shown[:37] + "..."
-
-
-SCHEMA = 1
-SEAL = Seal({"format": "overread-model", "schema": SCHEMA})
-LARGEST_FILE = 2**28
-LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
-
-_KINDS: dict[str, type[SavedModel]] = {}
+        raise FormatError(f"{place}: is no penalty: {error}") from error
 
 
 class SavedModel:
@@ -433,13 +261,16 @@ def to_document(model: SavedModel) -> dict[str, Any]:
         ) from error
 
 
-def from_document(document: Any, name: str) -> Any:
-    """Read a model from the JSON object of its file; ``name`` is the place for messages."""
+def from_document(document: Any, name: str, content: bytes | None = None) -> Any:
+    """Read a model from the JSON object of its file; ``name`` is the place for messages.
+
+    Where ``content`` is given, the bytes of the file, they must be those that `save_model` writes.
+    """
     try:
-        return _restore(_check_payload(document, None))
+        return _restore(_check_payload(document, content))
     except RecursionError as error:
         raise ModelFileError(f"{name}: is nested too deeply to be a saved model") from error
-    except ModelFileError as error:
+    except InvalidInputError as error:
         raise ModelFileError(f"{name}: {error}") from error
 
 
@@ -453,91 +284,94 @@ def load_model(path: str | Path) -> Any:
     StorageError
         If it cannot be opened.
     """
-    content = _read(Path(path))
-    document = parse_json(content, str(path), error=ModelFileError)
     try:
-        return _restore(_check_payload(document, content))
-    except RecursionError as error:
-        raise ModelFileError(f"{path}: is nested too deeply to be a saved model") from error
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error
-
-
-def _payload(model: SavedModel) -> dict[str, Any]:
-    parameters: dict[str, Any] = model.get_params(deep=False)  # type: ignore[attr-defined]
-    defaults = _later_defaults(type(model))
-    return {
-        "kind": model.kind,
-        "overread": overread.__version__,
-        "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
-        "parameters": {
-            name: encode_parameter(value, name)
-            for name, value in parameters.items()
-            if name not in defaults or value != defaults[name]
-        },
-        "fitted": {
-            name: None if field.optional and not hasattr(model, name) else field.encode(getattr(model, name))
-            for name, field in model.saved_fields.items()
-        },
-    }
-
-
-def _later_defaults(cls: Any) -> dict[str, Any]:
-    parameters = cls().get_params(deep=False)
-    return {name: parameters[name] for name in cls.later_parameters}
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_capped(
-            path,
+        content = read_capped(
+            Path(path),
             LARGEST_FILE,
             lambda _: ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is not a saved model"),
         )
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return from_document(parse_json(content, str(path), error=ModelFileError), str(path), content)
+
+
+def _payload(model: SavedModel) -> dict[str, Any]:
+    return {
+        "kind": model.kind,
+        "overread": overread.__version__,
+        "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
+        "parameters": _encode_parameters(model),
+        "fitted": _encode_fitted(model),
+    }
+
+
+def _encode_parameters(model: Any) -> dict[str, Any]:
+    defaults = type(model)().get_params(deep=False)
+    return {
+        name: encode_parameter(value, name)
+        for name, value in model.get_params(deep=False).items()
+        if name not in model.later_parameters or value != defaults[name]
+    }
+
+
+def _encode_fitted(model: SavedModel) -> dict[str, Any]:
+    return {
+        name: None if field.optional and not hasattr(model, name) else field.encode(getattr(model, name))
+        for name, field in model.saved_fields.items()
+    }
 
 
 def _check_payload(document: Any, content: bytes | None) -> dict[str, Any]:
-    place = Place("the file", {})
     broken = SEAL.broken_key(document)
     if broken == "format":
-        raise place.fail("is not a model saved by overread")
+        raise ModelFileError("the file is not a model saved by overread")
     if broken == "schema":
         raise ModelFileError(
             f"has schema {document.get('schema')!r}; this version of overread reads schema {SCHEMA}: "
             "save the model again with this version, or load it with the one that wrote it"
         )
-    check_keys(document, {"format", "schema", "sha256", "payload"}, place)
+    _check_keys(document, ("format", "schema", "sha256", "payload"), "the file")
     if broken is not None:
-        raise place.fail("was changed after it was saved: the checksum does not match")
+        raise ModelFileError("the file was changed after it was saved: the checksum does not match")
     if content is not None and SEAL.spell(document) != content:
-        raise place.fail("was changed after it was saved: its spelling is not that of `save_model`")
-    return check_keys(
-        document["payload"], {"kind", "overread", "libraries", "parameters", "fitted"}, place.at("payload")
+        raise ModelFileError(
+            "the file was changed after it was saved: its spelling is not that of `save_model`"
+        )
+    return _check_keys(
+        document["payload"], ("kind", "overread", "libraries", "parameters", "fitted"), "payload"
     )
 
 
 def _restore(payload: dict[str, Any]) -> Any:
-    place = Place("payload", {})
-    kind = Text().decode(payload["kind"], place.at("kind"))
+    kind = from_json(str, payload["kind"], "payload.kind")
     if kind not in _KINDS:
-        raise place.at("kind").fail(f"is {kind[:40]!r}, which is none of {sorted(_KINDS)}")
+        raise ModelFileError(f"payload.kind: is {kind[:40]!r}, which is none of {sorted(_KINDS)}")
     cls: Any = _KINDS[kind]
-    model = cls(**_decode_parameters(cls, payload["parameters"], place.at("parameters")))
-    fitted = check_keys(payload["fitted"], cls.saved_fields, place.at("fitted"))
+    model = _build(cls, payload["parameters"])
+    fitted = _check_keys(payload["fitted"], cls.saved_fields, "payload.fitted")
+    lengths: dict[str, int] = {}
     for name, field in cls.saved_fields.items():
         if not (field.optional and fitted[name] is None):
-            setattr(model, name, field.decode(fitted[name], place.at(f"fitted.{name}")))
+            setattr(model, name, field.decode(fitted[name], f"payload.fitted.{name}", lengths))
+    _compare("payload.parameters", payload["parameters"], _encode_parameters(model))
+    _compare("payload.fitted", fitted, _encode_fitted(model))
     return model
 
 
-def _decode_parameters(cls: Any, data: Any, place: Place) -> dict[str, Any]:
-    defaults = _later_defaults(cls)
+def _build(cls: Any, data: Any) -> Any:
+    """Make a model with the parameters of a file, which may lack later ones."""
     given = set(data) if isinstance(data, dict) else set()
-    parameters = check_keys(data, set(cls().get_params(deep=False)) - (set(defaults) - given), place)
-    decoded = {name: decode_parameter(value, place.at(name)) for name, value in parameters.items()}
-    for name in given & set(defaults):
-        if decoded[name] == defaults[name]:
-            raise place.at(name).fail("is the default, which `save_model` leaves out")
-    return decoded
+    wanted = set(cls().get_params(deep=False)) - (cls.later_parameters - given)
+    parameters = _check_keys(data, wanted, "payload.parameters")
+    return cls(
+        **{name: decode_parameter(value, f"payload.parameters.{name}") for name, value in parameters.items()}
+    )
+
+
+def _compare(place: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse what was read otherwise than it is written, such as 1 for 1.0, or a default that is left out."""
+    for name, value in found.items():
+        if name not in wanted:
+            raise ModelFileError(f"{place}.{name}: is the default, which `save_model` leaves out")
+        if json.dumps(value) != json.dumps(wanted[name]):
+            raise ModelFileError(f"{place}.{name}: {repr(value)[:40]} is not as `save_model` writes it")

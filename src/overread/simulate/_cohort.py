@@ -2,8 +2,8 @@
 
 Write a cohort as a study folder: in parallel, so that it can be stopped and taken up again.
 
-The folder's ``known/journal.jsonl`` gets a line an image, in their order, once its files are on the device. A run
-that takes up a folder keeps every image whose line is there, is what its checksum says, and whose files (image, mask,
+The folder's ``known/journal.jsonl`` (`overread.files.Journal`) gets a line an image, in their order, once its files are
+on the device. A run that takes up a folder keeps every image whose line is there and whose files (image, mask,
 anatomy) still have the hashes of the line. The tables are written from the journal, line by line, at the end. So
 memory does not grow with the cohort, and the bytes depend on the recipe alone.
 """
@@ -29,8 +29,8 @@ from overread.errors import InvalidInputError, OverreadError, UsageError
 from overread.files import (
     SIMULATION_FILE,
     Journal,
+    digest_of_bytes,
     digest_of_file,
-    folder_lock,
     read_regular,
     write_atomically,
 )
@@ -50,7 +50,7 @@ from overread.simulate._recipes import (
     PictureRecipe,
     Recipe,
 )
-from overread.simulate._tables import entry_line, read_entry, write_tables
+from overread.simulate._tables import write_tables
 
 JOURNAL = "known/journal.jsonl"
 # Images under way for each worker: enough that none waits, few enough that memory does not grow with the cohort.
@@ -78,15 +78,14 @@ def write_study(
         raise InvalidInputError("a study needs the format dicom or png, and at least one worker")
     target = Path(folder)
     settings = {"overread": __version__, "format": format, "recipe": recipe.settings()}
-    prepare(target, json.dumps(settings, indent=1, sort_keys=True, default=str) + "\n")
-    journal = Journal(target / JOURNAL)
-    with folder_lock(target, "known/.lock", "another run is writing to it"):
-        n_kept, length = _count_good_lines(target, journal, recipe.n_images)
-        with journal.open(kept=length):
-            job = Job(recipe, target, format)
-            lines = _make_lines(job, n_kept, workers)
-            for line in count_steps("simulating: images", lines, recipe.n_images - n_kept):
-                journal.append(line)
+    text = json.dumps(settings, indent=1, sort_keys=True, default=str) + "\n"
+    prepare(target, text)
+    asked = digest_of_bytes(text.encode())
+    with Journal(target / JOURNAL, asked, lock=(".lock", "another run is writing to it")) as journal:
+        n_kept = journal.resume(lambda _, entry: _image_is_good(target, entry))
+        entries = _make_images(Job(recipe, target, format), n_kept, workers)
+        for entry in count_steps("simulating: images", entries, recipe.n_images - n_kept):
+            journal.add(entry["image_id"], entry)
         write_tables(target, journal, recipe.layout)
     return target
 
@@ -112,17 +111,6 @@ def _is_foreign(path: Path) -> bool:
     return not path.is_dir() and not (path.name.startswith(".overread-") and path.name.endswith(".part"))
 
 
-def _count_good_lines(folder: Path, journal: Journal, n_images: int) -> tuple[int, int]:
-    """Count the journal's lines, and their bytes, up to one that is cut or whose image is not what it was."""
-    n, length = 0, 0
-    for line in journal.lines():
-        entry = read_entry(line)
-        if n == n_images or entry is None or not _image_is_good(folder, entry):
-            break
-        n, length = n + 1, length + len(line) + 1
-    return n, length
-
-
 def _image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
     """Whether all files of a line are there with the bytes they were written with."""
     return all(
@@ -131,8 +119,8 @@ def _image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
     )
 
 
-def _make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
-    """Lines of the images from ``start`` on, in order, a bounded number of them under way."""
+def _make_images(job: Job, start: int, workers: int) -> Iterator[dict[str, Any]]:
+    """Entries of the images from ``start`` on, in order, a bounded number of them under way."""
     if workers == 1:
         yield from (_write_image(job, number) for number in range(start, job.recipe.n_images))
         return
@@ -143,7 +131,7 @@ def _make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
             workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)
         ) as pool,
     ):
-        under_way: deque[Future[bytes]] = deque()
+        under_way: deque[Future[dict[str, Any]]] = deque()
         numbers = iter(range(start, job.recipe.n_images))
         try:
             for number in numbers:
@@ -160,12 +148,12 @@ def _make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
             pool.shutdown(cancel_futures=True)
 
 
-def _write_image(job: Job, number: int) -> bytes:
-    """Make and write one image; its line of the journal, with all that the tables need."""
+def _write_image(job: Job, number: int) -> dict[str, Any]:
+    """Make and write one image; its entry of the journal, with all that the tables need."""
     made = job.recipe.make(number)
     written = made.write_files(job.folder, job.format)
     files = {name: digest_of_file(job.folder / name) for name in written}
-    return entry_line({**made.entry(), "path": written[0], "files": files})
+    return {**made.entry(), "path": written[0], "files": files}
 
 
 LAW_AND_MORE = "a law tells the readers and the nodules itself: give either it, or n_readers and nodules"

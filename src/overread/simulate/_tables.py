@@ -5,7 +5,6 @@ Nodules, distractors and marks as tables, so that a cohort can be built again fr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,13 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from overread.errors import FormatError, TableError
-from overread.files import KNOWN_NODULES_FILE, Journal, Seal, parse_json, write_together
+from overread.errors import TableError
+from overread.files import KNOWN_NODULES_FILE, Journal, write_together
 from overread.simulate._cases import Case
 from overread.simulate._nodules import Nodule
 from overread.tables import csv_text, guard_formula
-
-SEAL = Seal({"format": "overread-simulated-image", "schema": 1}, payload_key=None)
 
 ELLIPSE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
 NODULE = (
@@ -85,26 +82,10 @@ def write_tables(folder: Path, journal: Journal, layout: FolderLayout) -> None:
 def _table_lines(table: TableFile, journal: Journal) -> Iterator[bytes]:
     """Header and rows as CSV."""
     yield csv_text([table.columns]).encode()
-    for line in journal.lines():
-        entry = read_entry(line)
-        assert entry is not None
+    for _, entry in journal.entries():
         # Pixels of a chest are square.
-        entry |= {f"mm_per_px_{axis}": entry.get("mm_per_px") for axis in "xy"}
+        entry = entry | {f"mm_per_px_{axis}": entry.get("mm_per_px") for axis in "xy"}
         yield csv_text([[_cell(row[name]) for name in table.columns] for row in table.rows(entry)]).encode()
-
-
-def entry_line(entry: Mapping[str, Any]) -> bytes:
-    """Line of the journal for an entry, with the entry's checksum."""
-    return json.dumps(SEAL.close(entry), ensure_ascii=False).encode()
-
-
-def read_entry(line: bytes) -> dict[str, Any] | None:
-    """Entry of a line of the journal; None where the line is damaged."""
-    try:
-        document = parse_json(line, "journal")
-    except FormatError:
-        return None
-    return None if SEAL.broken_key(document) else SEAL.payload(document)
 
 
 def _cell(value: Any) -> str:

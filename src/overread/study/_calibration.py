@@ -188,11 +188,6 @@ class TrainingFingerprints:
         salt = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
         return cls(salt, tuple(sorted({fingerprint(salt, one) for one in hashes})))
 
-    @classmethod
-    def read(cls, told: Any) -> Self:
-        """Fingerprints out of the member of a detector's file."""
-        return cls(told["salt"], tuple(told["fingerprints"]))
-
     def __contains__(self, pixel_hash: object) -> bool:
         if not isinstance(pixel_hash, str):
             return False

@@ -20,7 +20,7 @@ from overread._terminal import count_steps
 from overread.domains import DomainImage, ImageTask
 from overread.errors import StorageError
 from overread.files import (
-    DetectionJournal,
+    Journal,
     digest_of_bytes,
     digest_of_file,
     digest_of_value,
@@ -187,6 +187,8 @@ MARK_TYPES = {
     "rank": "int64",
     "label": "str",
 }
+LOCK_FILE = ".detections.lock"
+IS_HELD = "another detection writes here (process {holder}); wait for it, or choose another folder"
 # What may be the machine's fault: such images are tried again, alone.
 PASSING = ("death", "timeout", "memory")
 # Measured: a process starts in 3.5 s of processor time, a phantom takes 0.22 s; two are sooner done from 32 images on.
@@ -280,11 +282,11 @@ class Batch:
         files = dict(images)
         records: dict[Path, Mapping[str, Any]] = {}
         faults: dict[Path, Fault] = {}
-        with DetectionJournal(self._journal, self._request.digest()) as journal:
-            tasks = {}
+        with Journal(self._journal, self._request.digest(), lock=(LOCK_FILE, IS_HELD)) as journal:
+            known, tasks = dict(journal.entries()), {}
             for path, mm_per_px in files.items():
                 task = make_task(path, mm_per_px)
-                record = self._recall(journal, task)
+                record = self._recall(known, task)
                 if record is None:
                     tasks[task.image_id] = task
                 else:
@@ -301,8 +303,8 @@ class Batch:
         self.bad |= {path: _tell_fault(path, faults[path]) for path in files if path in faults}
         return [found_of(path, records[path]) for path in files if path in records]
 
-    def _recall(self, journal: DetectionJournal, task: ImageTask) -> Mapping[str, Any] | None:
-        record = None if task.sha256 is None else journal.find(_key_of(task))
+    def _recall(self, known: Mapping[str, Any], task: ImageTask) -> Mapping[str, Any] | None:
+        record = None if task.sha256 is None else known.get(_key_of(task))
         picture = self._pictures.get(Path(task.path))
         if record is None or (picture is not None and record["picture"] != _digest_of_picture(picture)):
             return None
@@ -319,7 +321,7 @@ class Batch:
         with closing(ProcessExecutor(pipeline.spec(), WorkLimits(), count)) as executor:
             yield from work_twice(executor, tasks)
 
-    def _keep(self, journal: DetectionJournal, task: ImageTask, work: bytes) -> Mapping[str, Any]:
+    def _keep(self, journal: Journal, task: ImageTask, work: bytes) -> Mapping[str, Any]:
         """Write the picture, then the record: one that is there has all of its results."""
         found, drawn = read_work(work)
         picture = self._pictures.get(Path(task.path))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -32,7 +32,7 @@ from overread.domains import (
     refuse_other_versions_of,
 )
 from overread.errors import FormatError, InvalidInputError, ModelFileError, UsageError
-from overread.files import Seal, from_json, parse_json, read_capped, to_json, write_atomically
+from overread.files import Seal, from_json, later, parse_json, read_capped, to_json, write_atomically
 from overread.froc import non_max_suppression
 from overread.models import BagClassifier, LinearBagClassifier, from_document, to_document
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
@@ -67,13 +67,14 @@ class OperatingPoint:
 
     fp_target: float
     threshold: float
-    n_images: int | None = None
-    marks_per_image: float | None = None
-    marks_variance: float | None = None
+    n_images: int | None = later(None)
+    marks_per_image: float | None = later(None)
+    marks_variance: float | None = later(None)
 
     def record(self) -> dict[str, float]:
-        """Fields that are known; a file that was made without some is written back as it was."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """Fields that are known."""
+        known: dict[str, float] = to_json(self)
+        return known
 
 
 @short_repr()
@@ -145,7 +146,8 @@ class Detector:
     trained_on: str
     verdict: str = ""
     seen: TrainingFingerprints | None = None
-    means: tuple[float, ...] | None = None
+    means: tuple[float, ...] | None = later(None)
+    field: FieldRecipe | None = later(None)  # noqa: RUF009
 
     def __post_init__(self) -> None:
         if self.repeats not in ("suppress", "count"):
@@ -400,7 +402,7 @@ class Detector:
             "trained_on": self.trained_on,
             # A file that was made without a verdict or means is written back as it was.
             **({"verdict": self.verdict} if self.verdict else {}),
-            "seen": None if self.seen is None else asdict(self.seen),
+            "seen": to_json(self.seen),
             **({} if self.means is None else {"means": list(self.means)}),
             **own,
         }
@@ -436,14 +438,16 @@ class Detector:
                 name=payload["name"],
                 model=from_document(payload["model"], path),
                 score_map=from_json(ScoreCalibration, payload["score_map"], "score_map"),
-                operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
+                operating_points=from_json(
+                    tuple[OperatingPoint, ...], payload["operating_points"], "operating_points"
+                ),
                 domain=_read_domain(payload),
                 limit=payload["limit"],
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
                 verdict=payload.get("verdict", ""),
                 # Written since detectors know their images; older ones do not say.
-                seen=None if payload.get("seen") is None else TrainingFingerprints.read(payload["seen"]),
+                seen=from_json(TrainingFingerprints | None, payload.get("seen"), "seen"),
                 means=tuple(payload["means"]) if "means" in payload else None,
             )
         except (KeyError, TypeError, FormatError) as error:

@@ -7,9 +7,6 @@ The folder of a run: files that are whole or absent, and records that say what e
 
 Which shards are done: a journal that is appended to while images are worked on, then a manifest.
 
-A line of the journal is written and flushed to the device after its shard is in place. A kill can cut the last
-line short; it is then dropped, and the image it told of is done again.
-
 A shard: the candidates and features of one image as one Parquet file, with the facts of the image.
 
 The features are one column of float32 lists of equal length, and their names stand in the file's metadata: with a
@@ -22,7 +19,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -46,7 +43,6 @@ from overread.files import (
     digest_of_value,
     fill_atomically,
     from_json,
-    parse_json,
     read_json,
     to_json,
     write_atomically,
@@ -297,15 +293,15 @@ class Manifest:
         self._folder = folder
         self._journal = Journal(folder.path(JOURNAL))
         self.entries: dict[str, Entry] = {}
-        for record in (*self._finished(), *self._journalled()):
+        for record in (*self._finished(), *(value for _, value in self._journal.entries())):
             entry = _entry_of(record)
             if entry is not None:
                 self.entries[entry.image_id] = entry
 
     def __enter__(self) -> Self:
-        # What is known goes into the manifest first, so that the journal starts with whole lines.
+        # What is known goes into the manifest, so that the journal can begin anew.
         self._write_manifest(list(self.entries))
-        self._journal.open()
+        self._journal.resume(lambda _key, _value: False)
         return self
 
     def __exit__(
@@ -322,7 +318,7 @@ class Manifest:
         """Write a shard, then the line that tells of it."""
         if shard is not None:
             self._folder.write(shard_file(entry.image_id), shard)
-        self._journal.append(json.dumps(asdict(entry)).encode())
+        self._journal.add(entry.image_id, to_json(entry))
         self.entries[entry.image_id] = entry
 
     def finish(self, image_ids: list[str]) -> None:
@@ -341,7 +337,7 @@ class Manifest:
                 path.unlink(missing_ok=True)
 
     def _write_manifest(self, image_ids: list[str]) -> None:
-        kept = [asdict(self.entries[image_id]) for image_id in image_ids if image_id in self.entries]
+        kept = [to_json(self.entries[image_id]) for image_id in image_ids if image_id in self.entries]
         self._folder.write(MANIFEST, json_bytes({"images": kept}))
 
     def _finished(self) -> list[Any]:
@@ -350,15 +346,6 @@ class Manifest:
         except (OSError, FormatError):
             return []
         return found["images"] if isinstance(found, dict) and isinstance(found.get("images"), list) else []
-
-    def _journalled(self) -> list[Any]:
-        records = []
-        for line in self._journal.lines():
-            try:
-                records.append(parse_json(line, JOURNAL))
-            except FormatError:
-                continue
-        return records
 
 
 def _entry_of(record: Any) -> Entry | None:

@@ -15,10 +15,6 @@ from ._checks import check_study as check_study
 from ._checks import images_in_pixels as images_in_pixels
 from ._checks import look_like_radians as look_like_radians
 from ._checks import outside_the_image as outside_the_image
-from ._checks import validate_images as validate_images
-from ._checks import validate_marks as validate_marks
-from ._checks import validate_readings as validate_readings
-from ._checks import validate_study as validate_study
 from ._column_table import ColumnTable as ColumnTable
 from ._column_table import open_columns as open_columns
 from ._files import HashedTable as HashedTable

@@ -1,7 +1,6 @@
 """Checks of the tables that tell a study: all problems at once, each with its row, column and remedy.
 
-``check_*`` return every problem; ``validate_*`` raise one error that names the first few and return the
-warnings.
+``check_*`` return every problem; `raise_for_errors` makes one error of them that names the first few.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from overread.tables._cells import quote_cell
 from overread.tables._files import duplicated_rows
-from overread.tables._problems import Problem, Severity, raise_for_errors
+from overread.tables._problems import Problem, Severity
 from overread.tables._schemas import schema_of
 from overread.tables._spelling import likeness_of, same_name, visible_text
 
@@ -34,36 +33,6 @@ ONE_READER = (
     "in more than their spelling"
 )
 UNITS = "check the units: percent exported as pixels, or pixels as mm?"
-
-
-def validate_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]:
-    """Raise if the images table cannot be used; return the warnings."""
-    return raise_for_errors(check_images(images, file=file))
-
-
-def validate_readings(
-    readings: pd.DataFrame, images: pd.DataFrame | None = None, *, file: str = "readings"
-) -> list[Problem]:
-    """Raise if the readings table cannot be used; return the warnings."""
-    return raise_for_errors(check_readings(readings, images, file=file))
-
-
-def validate_marks(
-    marks: pd.DataFrame,
-    readings: pd.DataFrame | None = None,
-    images: pd.DataFrame | None = None,
-    *,
-    file: str = "marks",
-) -> list[Problem]:
-    """Raise if the marks table cannot be used; return the warnings."""
-    return raise_for_errors(check_marks(marks, readings, images, file=file))
-
-
-def validate_study(
-    marks: pd.DataFrame, readings: pd.DataFrame, images: pd.DataFrame | None = None, *, in_mm: bool = True
-) -> list[Problem]:
-    """Raise if the three tables do not fit together; return the warnings. See `check_marks` for in_mm."""
-    return raise_for_errors(check_study(marks, readings, images, in_mm=in_mm))
 
 
 def check_study(

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from overread.files import digest_of_bytes
+from overread.files import Journal, digest_of_bytes
 from overread.study._store import Entry, Manifest, RunFolder, shard_file
 
 
@@ -100,5 +100,6 @@ def test_an_entry_that_is_none_is_passed_over(folder, image_id):
     folder.path("manifest.json").write_text(
         json.dumps({"images": [{**whole[0], "image_id": image_id}, *whole]})
     )
-    folder.path("manifest.journal").write_text(json.dumps({**whole[0], "image_id": image_id}) + "\n")
+    with Journal(folder.path("manifest.journal")) as journal:
+        journal.add("a", {**whole[0], "image_id": image_id})
     assert Manifest(folder).entries == {"a": entry("a")}

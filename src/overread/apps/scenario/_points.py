@@ -1,4 +1,4 @@
-"""All points of a design, each a file that is whole or absent: a scenario that was stopped goes on where it was.
+"""All points of a design, kept in a journal: a scenario that was stopped goes on where it was.
 
 One point of a scenario: a contender tuned and fitted on one training set, and what it does on unseen images.
 """
@@ -25,8 +25,8 @@ from overread.apps.scenario._draw import TestSet, draw_seed, make_test_set, make
 from overread.apps.scenario._material import Material
 from overread.errors import InvalidInputError
 from overread.files import (
+    Journal,
     digest_of_value,
-    folder_lock,
     from_json,
     json_text,
     read_json,
@@ -170,7 +170,7 @@ def _as_records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
-POINTS = "points"
+POINTS = "points.journal"
 # What only says how much of a design is done, or how fast: points of other values are the same points.
 NOT_OF_A_POINT = {"": ("name", "seeds"), "source": ("workers",), "grid": ("images",), "fit": ("models",)}
 
@@ -181,8 +181,6 @@ class Point:
 
     Attributes
     ----------
-    key
-        Of the design without its seeds, models and numbers of images: points of another design are no points of it.
     seed, condition, model
         Which point it is.
     seconds
@@ -193,7 +191,6 @@ class Point:
         Why it cannot; else empty.
     """
 
-    key: str
     seed: int
     condition: Condition
     model: str
@@ -204,21 +201,21 @@ class Point:
 
 def run_points(design: Design, material: Material, folder: Path) -> list[Point]:
     """Measure every point of a design that the folder has not; return all of them."""
-    with folder_lock(folder, "lock", "another scenario is written to it"), single_threaded_blas():
-        _measure_missing(design, folder, material)
+    with _journal(design, folder) as journal, single_threaded_blas():
+        _measure_missing(design, journal, material)
     return list_points(design, folder)
 
 
 def list_points(design: Design, folder: Path) -> list[Point]:
     """Read the points of a design that are there."""
-    key = _key(design)
-    found = (_read(folder, seed, condition, model, key) for seed, condition, model in design.points())
-    return [point for point in found if point is not None]
+    known = dict(_journal(design, folder).entries())
+    names = (_name(*one) for one in design.points())
+    return [from_json(Point, known[name], name) for name in names if name in known]
 
 
 def claim_folder(folder: Path, design: Design) -> None:
     """Write the design into a folder, which is made; refuse one that holds the points of another design."""
-    (folder / POINTS).mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     place, key = folder / "design.json", _key(design)
     if place.is_file():
         known = read_json(place)
@@ -231,6 +228,7 @@ def claim_folder(folder: Path, design: Design) -> None:
 
 
 def _key(design: Design) -> str:
+    """Digest of a design without its seeds, models and numbers of images; points of another are no points of it."""
     plain = design.to_plain()
     for section, names in NOT_OF_A_POINT.items():
         for name in names:
@@ -238,16 +236,20 @@ def _key(design: Design) -> str:
     return digest_of_value([plain, __version__])
 
 
-def _measure_missing(design: Design, folder: Path, material: Material) -> None:
-    key = _key(design)
-    wanted = [one for one in design.points() if _read(folder, *one, key) is None]
+def _journal(design: Design, folder: Path) -> Journal:
+    return Journal(folder / POINTS, _key(design), lock=("lock", "another scenario is written to it"))
+
+
+def _measure_missing(design: Design, journal: Journal, material: Material) -> None:
+    journal.resume()
+    known = {name for name, _ in journal.entries()}
+    wanted = [one for one in design.points() if _name(*one) not in known]
     if not wanted:
         say("every point is there")
         return
     test = make_test_set(material, design)
     for point in count_steps("points", _measure_each(wanted, design, material, test), len(wanted)):
-        name = _file(point.seed, point.condition, point.model)
-        write_atomically(folder / name, json_text(to_json(point)).encode(), within=folder)
+        journal.add(_name(point.seed, point.condition, point.model), to_json(point))
 
 
 def _measure_each(
@@ -342,17 +344,9 @@ def _measure(
         except InvalidInputError as error:
             reason = str(error)
     seconds = round(time.process_time() - started, 3)
-    return Point(_key(design), seed, condition, model, seconds, measures, reason)
+    return Point(seed, condition, model, seconds, measures, reason)
 
 
-def _file(seed: int, condition: Condition, model: str) -> str:
+def _name(seed: int, condition: Condition, model: str) -> str:
     own = condition.images_per_reader
-    return f"{POINTS}/{model}-{condition.images}x{condition.readings}-{own}-seed{seed}.json"
-
-
-def _read(folder: Path, seed: int, condition: Condition, model: str, key: str) -> Point | None:
-    place = folder / _file(seed, condition, model)
-    if not place.is_file():
-        return None
-    point = from_json(Point, read_json(place), place.name)
-    return point if point.key == key else None
+    return f"{model}-{condition.images}x{condition.readings}-{own}-seed{seed}"

@@ -21,7 +21,7 @@ from overread.errors import DataWarning, FormatError, InvalidInputError
 from overread.marks._ellipse import ELLIPSE_COLUMNS, rescale_ellipses
 from overread.marks._file_names import ImageNames
 from overread.marks._mark_set import MarkSet
-from overread.tables import SCHEMAS, parse_number, quote_cell, read_table, validate_images
+from overread.tables import SCHEMAS, check_images, parse_number, quote_cell, raise_for_errors, read_table
 
 NO_SPACING = (
     "neither the file nor an images table tells its mm per pixel: give mm_per_px (--mm-per-px), or an images table "
@@ -67,7 +67,7 @@ class Spacings:
         if images is None:
             return cls(pair, scale=scale)
         table = images if isinstance(images, pd.DataFrame) else read_table(images, "images")
-        validate_images(table)
+        raise_for_errors(check_images(table))
         names = list(table.columns)
         rows = (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
         return cls(pair, {str(row["image_id"]): row for row in rows}, others_go=others_go, scale=scale)

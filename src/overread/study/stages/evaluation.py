@@ -389,7 +389,7 @@ def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
         importance_is=plug.importance_is,
         intercept=float(model.intercept_[0]) if hasattr(model, "intercept_") else float("nan"),
         converged=bool(getattr(model, "converged_", True) if report is None else report.converged),
-        certificate={} if report is None else to_json(report),
+        certificate={} if report is None else to_json(vars(report)),
         choice=from_json(SettingChoice, inputs[place]["choice"], place),
         reader_importance=importance,
         left_out_readers=getattr(model, "left_out_readers_", {}),
