@@ -49,7 +49,7 @@ from overread.report import (
 )
 from overread.study._calibration import ScoreCalibration
 from overread.study._cohort import KEYS, Cohort, Split
-from overread.study._settings import leave_out_unused
+from overread.study._settings import Settings, leave_out_unused
 from overread.study.models import MODELS
 from overread.study.models.base import StudyModel
 from overread.study.stages.calibration import find_places
@@ -63,7 +63,7 @@ from overread.study.stages.performance import (
     shown_point,
 )
 from overread.study.stages.scores import DETECTOR, TREATMENTS, MatchedScores, tabulate_objects
-from overread.study.stages.stage import Inputs, Stage
+from overread.study.stages.stage import Inputs, Made, Stage
 from overread.truth import DECISIONS, MergeOptions, ReaderStatistics
 
 # What the rows of Table 1 are called that are not those of a test set.
@@ -109,7 +109,7 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
     return tables
 
 
-def compare_all_models(matched: Mapping[str, MatchedScores], settings: Any) -> list[Comparison]:
+def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings) -> list[Comparison]:
     """Compare every two models on the test set under both treatments; whole curves under the study's own."""
     options = settings.evaluation
     found = []
@@ -135,7 +135,7 @@ N_EXAMPLES = 2
 SPLITS = ("training", "validation", "test")
 
 
-def plain_settings(settings: Any) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, object]:
     """Return the declared settings that are used as plain values."""
     plain = {
         name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
@@ -225,7 +225,7 @@ def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
     ]
 
 
-def describe_paper_choice(record: dict[str, Any], settings: Any) -> PaperChoice:
+def describe_paper_choice(record: object, settings: Settings) -> PaperChoice:
     """Return the choice of lambda by the paper's rule with its bounds."""
     soft = settings.soft
     choice = from_json(LambdaChoice, record, "tuning/paper.json")
@@ -278,7 +278,7 @@ def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
     )
 
 
-def evaluate(inputs: Inputs) -> Mapping[str, Any]:
+def evaluate(inputs: Inputs) -> Made:
     """Compute every number of a run."""
     settings, matched = inputs.settings, inputs["matched"]
     options = settings.evaluation
@@ -343,7 +343,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         ),
         feature_examples=find_examples(models, cohort.unseen),
     )
-    return {"results.json": to_json(results)}
+    return {"results.json": results}
 
 
 def _find_headline(inputs: Inputs) -> Headline:

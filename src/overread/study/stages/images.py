@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +25,7 @@ from overread.study._picture_pipeline import find_masks
 from overread.study._pipeline import PipelineSpec
 from overread.study._store import CANDIDATE_COLUMNS, Manifest, RunFolder, Shard, decode_shard, shard_file
 from overread.study.executors._executors import Executor
-from overread.study.stages.stage import Inputs, Stage, View
+from overread.study.stages.stage import Inputs, Made, Stage, View
 from overread.tables import outside_the_image, raise_or_warn
 
 # Features of many images are written together, in blocks of 64 MB, so that a part of a column is a write of some size.
@@ -98,7 +97,7 @@ def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
     )
 
 
-def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
+def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
     """Bring the shards up to date; nothing is returned where nothing was to be done."""
     folder = workshop.folder
     digests = FileDigests(folder.path("file_digests.json"))
@@ -201,7 +200,7 @@ def places_stage(*, own_candidates: bool) -> Stage:
     )
 
 
-def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Mapping[str, Any]:
+def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Made:
     """Refuse what lies outside its image by a whole image, and warn of what lies outside at all."""
     facts = inputs["tables/image_facts.parquet"]
     if not {"width_mm", "height_mm"} <= set(facts.columns):
@@ -238,7 +237,7 @@ def gather_stage(*, own_features: bool) -> Stage:
     return Stage("candidates", reads=reads, writes=TABLES, make=_gather_shards)
 
 
-def _gather_shards(inputs: Inputs) -> Mapping[str, Any]:
+def _gather_shards(inputs: Inputs) -> Made:
     """Decode every shard twice: for the tables, and for the features, of which no more than a block is held."""
     joined: list[pd.DataFrame] = []
     tables: list[pd.DataFrame] = []
@@ -289,7 +288,7 @@ def _join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarr
         yield np.concatenate(waiting)
 
 
-def _take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
+def _take_own_tables(inputs: Inputs) -> Made:
     """Take the tables that the study brings along; rows of features that belong to no candidate are left out.
 
     Raises
