@@ -150,7 +150,7 @@ def carry_penalty(lam: float, normalization: str | None, judged: Sequence[Split]
     return lam * fitted.weight / sum(one.weight for one in judged)
 
 
-def make_path(split: Split, settings: Settings, normalization: str, **grid: Any) -> SoftMILPath:
+def make_path(split: Split, settings: Settings, normalization: Normalization, **grid: Any) -> SoftMILPath:
     """Make the unfitted path of a normalization, for a split."""
     return SoftMILPath(
         **grid,
@@ -161,7 +161,7 @@ def make_path(split: Split, settings: Settings, normalization: str, **grid: Any)
     )
 
 
-def fit_path(split: Split, settings: Settings, normalization: str) -> SoftMILPath:
+def fit_path(split: Split, settings: Settings, normalization: Normalization) -> SoftMILPath:
     """Fit a path of the settings' penalties to a split."""
     soft, bags = settings.soft, split.bags("soft", spread=True)
     path = make_path(split, settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)

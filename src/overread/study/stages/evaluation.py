@@ -250,7 +250,7 @@ SETTINGS = (
 )
 
 
-def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
+def results_stage(wanted: Sequence[str], *, is_nested: bool, has_failed: bool = False) -> Stage:
     """Return the stage that evaluates the models of these names."""
     return Stage(
         "results",
@@ -267,6 +267,7 @@ def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
             *(f"tuning/{name}_map.json" for name in wanted),
             "supported.json",
             SKIPPED_FILE,
+            *(["failed_models"] if has_failed else []),
             *([f"tuning/nested_{DETECTOR}.json"] if is_nested else []),
             *(["tuning/paper.json"] if "soft" in wanted else []),
             "tables/image_facts.parquet",
@@ -288,6 +289,8 @@ def evaluate(inputs: Inputs) -> Made:
     detector: MatchedScores = inputs["matched_detector"]
     point = shown_point(detector, settings)
     headline = _find_headline(inputs)
+    lists = [name for name in (SKIPPED_FILE, "failed_models") if name in inputs]
+    skipped = {name: why for one in lists for name, why in inputs[one].items()}
     comparisons = compare_all_models(matched, settings)
     reader_points = judge_readers(
         inputs["tables/readers.parquet"]["reader_id"],
@@ -316,7 +319,7 @@ def evaluate(inputs: Inputs) -> Made:
         if "soft" in matched
         else None,
         models=models,
-        skipped_models={MODELS[name].title: why for name, why in inputs[SKIPPED_FILE].items()},
+        skipped_models={MODELS[name].title: why for name, why in skipped.items()},
         headline=headline,
         reader_points=reader_points,
         verdict=reach_verdict(

@@ -9,6 +9,7 @@ Every model of the study is checked before any of them takes its time, and fitte
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.errors import InvalidInputError
+from overread.errors import FitError, InvalidInputError, NotConvergedError
 from overread.files import to_json
 from overread.froc import SettingChoice, choose_setting
 from overread.study._cohort import KEYS, Split
@@ -25,6 +26,15 @@ from overread.study.models.base import Fold, Parameters, StudyModel
 from overread.study.models.soft import choose_by_paper
 from overread.study.stages.cohort import make_folds
 from overread.study.stages.stage import Inputs, Made, Stage
+
+
+@contextmanager
+def blame_model(name: str) -> Iterator[None]:
+    """Turn what a fit of a model may raise into `FitError`; the run then goes on without the model."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, NotConvergedError) as error:
+        raise FitError(name, str(error) or type(error).__name__) from error
 
 
 def tuning_stages(model: StudyModel, n_folds: int) -> list[Stage]:
@@ -67,7 +77,8 @@ def _list_settings(inputs: Inputs, *, model: StudyModel) -> Made:
     """List the settings to choose from."""
     merged = inputs["cohort"].split("training", "validation")
     files = {name: inputs[name] for name in model.grid_reads}
-    return {f"tuning/{model.name}_grid.json": model.take_grid(files, merged, inputs.settings)}
+    with blame_model(model.name):
+        return {f"tuning/{model.name}_grid.json": model.take_grid(files, merged, inputs.settings)}
 
 
 def _try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Made:
@@ -86,7 +97,8 @@ def score_held_out(
     model: StudyModel, grid: list[Parameters], fold: Fold, settings: Settings
 ) -> tuple[pd.DataFrame, list[int]]:
     """Score the candidates that a fold holds out, a column a setting; and count the features of each setting."""
-    trial = model.try_settings(grid, fold, settings)
+    with blame_model(model.name):
+        trial = model.try_settings(grid, fold, settings)
     names = [str(column) for column in range(len(grid))]
     keys = fold.held_out.candidates[KEYS]
     return pd.concat([keys, pd.DataFrame(trial.scores, columns=names)], axis=1), trial.n_features
@@ -160,7 +172,9 @@ def _tell_choice(choice: SettingChoice, grid: list[Parameters]) -> dict[str, obj
 
 def _choose_as_the_paper(inputs: Inputs) -> Made:
     """Choose the soft model's penalty by the paper's rule, to be shown beside ours."""
-    return {"tuning/paper.json": to_json(choose_by_paper(inputs["cohort"], inputs.settings))}
+    cohort = inputs["cohort"]
+    with blame_model("soft"):
+        return {"tuning/paper.json": to_json(choose_by_paper(cohort, inputs.settings))}
 
 
 PAPER_CHOICE = Stage(
@@ -227,5 +241,7 @@ def fit_stage(model: StudyModel) -> Stage:
 def _fit_chosen(inputs: Inputs, *, model: StudyModel) -> Made:
     """Fit the chosen setting."""
     fitted = model.build(inputs[f"chosen/{model.name}"], inputs.settings)
-    model.fit(fitted, inputs["cohort"].split("training", "validation"))
+    merged = inputs["cohort"].split("training", "validation")
+    with blame_model(model.name):
+        model.fit(fitted, merged)
     return {f"models/{model.name}.json": fitted}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from overread.files import FileDigests, digest_of_bytes, encode_columns, fill_co
 from overread.marks import find_path
 from overread.study._chest_check import refuse_other_than_chests
 from overread.study._cohort import KEYS
-from overread.study._image_jobs import ImageSample, make_jobs, work_on_images
+from overread.study._image_jobs import make_jobs, work_on_images
 from overread.study._near_copies import compare_rows, compare_sketches, refuse_copies
 from overread.study._picture_pipeline import find_masks
 from overread.study._pipeline import PipelineSpec
@@ -56,15 +57,12 @@ class Workshop:
         Makes who does it.
     say
         Called with lines for log and screen.
-    learn
-        Called with what a sample of the images took.
     """
 
     folder: RunFolder
     pipeline: PipelineSpec
     make_executor: Callable[[], Executor]
     say: Callable[[str], None]
-    learn: Callable[[ImageSample], None] = lambda sample: None
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
     _refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()
     try:
-        worked = work_on_images(folder, jobs, executor, say=workshop.say, learn=workshop.learn)
+        worked = work_on_images(folder, jobs, executor, say=workshop.say)
     finally:
         executor.close()
     if not any(entry.sha256 for entry in worked.manifest.entries.values()):

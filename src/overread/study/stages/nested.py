@@ -23,7 +23,7 @@ from overread.study._settings import Settings
 from overread.study.models.base import Fold, StudyModel
 from overread.study.stages.calibration import choose_model, fit_place_map
 from overread.study.stages.cohort import Folds, make_folds
-from overread.study.stages.fitting import CHOICE_SETTINGS, choose_from_trials, score_held_out
+from overread.study.stages.fitting import CHOICE_SETTINGS, blame_model, choose_from_trials, score_held_out
 from overread.study.stages.scores import DETECTOR, SOURCES, TREATMENTS, name_scale
 from overread.study.stages.stage import Inputs, Made, Stage, View
 
@@ -118,12 +118,14 @@ def do_outer_fold(
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
     """Choose and fit on the rest of a fold, score what it holds out; return also the rest's out-of-fold scores."""
     rest, held_out = fold.rest, fold.held_out
-    grid = model.grid(rest, settings)
+    with blame_model(model.name):
+        grid = model.grid(rest, settings)
     folds = make_folds(rest, settings.models.folds, settings.seed)
     trials = [score_held_out(model, grid, one, settings) for one in folds if len(one.held_out.candidates)]
     choice, out_of_fold = choose_from_trials(rest, trials, settings)
     fitted = model.prepare_for_folds(model.build(grid[choice.position], settings))
-    model.fit(fitted, rest)
+    with blame_model(model.name):
+        model.fit(fitted, rest)
     own = {
         "in_sample": model.score(fitted, rest.features),
         "out_of_fold": out_of_fold["score"].to_numpy(),
