@@ -20,7 +20,7 @@ from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -31,7 +31,7 @@ from overread.errors import FitError, InvalidInputError, StorageError, UsageErro
 from overread.files import digest_of_value, run_lock
 from overread.models import COPIES, find_least_bytes, fits_in_memory, machine_bytes, single_threaded_blas
 from overread.study._groups import name_run_of_group, split_groups, write_group_page
-from overread.study._inputs import StudyInputs, read_inputs
+from overread.study._inputs import read_inputs
 from overread.study._pipeline import PipelineSpec
 from overread.study._settings import Execution, Settings, leave_out_unused, read_settings
 from overread.study._store import RunFolder, json_bytes
@@ -44,6 +44,8 @@ from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
 from overread.study.stages.stage import Inputs, Made, Source, Stage, View, Workspace
+
+Result = TypeVar("Result")
 
 
 class RunLog:
@@ -183,7 +185,7 @@ def run_study(
     *,
     name: str = "main",
     seed: int | None = None,
-    execution: Mapping[str, Any] | None = None,
+    execution: Mapping[str, object] | None = None,
     pipeline: PipelineSpec | None = None,
 ) -> RunReport:
     """Run a study from its folder; what an earlier run finished and what still holds is not done again.
@@ -227,7 +229,7 @@ def find_study_candidates(
     study: Path,
     *,
     name: str = "main",
-    execution: Mapping[str, Any] | None = None,
+    execution: Mapping[str, object] | None = None,
     pipeline: PipelineSpec | None = None,
 ) -> RunReport:
     """Do the stages of a run up to candidates and their features, and fit no model.
@@ -275,7 +277,7 @@ def _run_one(
     return report
 
 
-def _merge_execution(own: Execution, given: Mapping[str, Any]) -> Execution:
+def _merge_execution(own: Execution, given: Mapping[str, object]) -> Execution:
     """Put options of the call in place of the study's own."""
     try:
         return Execution.model_validate({**own.model_dump(), **given})
@@ -305,7 +307,7 @@ class Runner:
     ) -> None:
         self._folder, self._log = folder, log
         self._started = datetime.now(UTC)
-        self._inputs: StudyInputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
+        self._inputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
         self._settings = complete_settings(settings, self._inputs)
         self._spec = pipeline or PipelineSpec.own(self._settings)
         self._report = RunReport(folder.root, n_images=len(self._inputs.images))
@@ -369,13 +371,13 @@ class Runner:
         """Return what a detector has to do to an image to get candidates and features like those it was trained on."""
         pipeline = self._spec.build()
         key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
-        return Source(digest_of_value(key), lambda: pipeline)
+        return Source(digest_of_value(key), pipeline)
 
     def _names_source(self) -> Source:
         """Return what the page calls the study and the run."""
         study = self._settings.name or self._inputs.folder.resolve().name
         names = {"study": study, "run": self._folder.root.name}
-        return Source(digest_of_value(names), lambda: names)
+        return Source(digest_of_value(names), names)
 
     def _count_candidates(self) -> int:
         """Count the candidates: those that the study brings, else as many as an image may have."""
@@ -422,7 +424,7 @@ class Runner:
         """Do a stage unless it is done already; return whether there was anything to do."""
         started = time.monotonic()
         with begin_work(title.replace("_", " "), None):
-            done: bool = self._tell_warnings(stage.name, lambda: workspace.run(stage))
+            done = self._tell_warnings(stage.name, lambda: workspace.run(stage))
         self._log.timed(stage.name, started)
         (self._report.done if done else self._report.skipped).append(stage.name)
         self._log.write(
@@ -445,7 +447,7 @@ class Runner:
             return DaskExecutor(self._spec, work_limits, execution.scheduler, batch=execution.batch)
         return ProcessExecutor(self._spec, work_limits, execution.workers)
 
-    def _tell_warnings(self, name: str, work: Callable[[], Any]) -> Any:
+    def _tell_warnings(self, name: str, work: Callable[[], Result]) -> Result:
         """Do some work, and pass on what it warns of, each warning once."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
@@ -482,7 +484,7 @@ def _write_settings(folder: RunFolder, settings: Settings) -> None:
     folder.stage("settings", needs=plain, gives=content, make=lambda: content)
 
 
-def plain_settings(settings: Settings) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, object]:
     """Return the settings that the results depend on."""
     used = leave_out_unused(settings.to_plain())
     return {name: value for name, value in used.items() if name not in ("execution", "limits")}

@@ -46,7 +46,7 @@ def _calibrate(inputs: Inputs, *, name: str) -> Made:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class ShownPlaces:
     """Candidates that are shown, one a place.
 
     Attributes
@@ -68,14 +68,14 @@ class Places:
     patients: NDArray[np.object_]
 
 
-def find_places(split: Split, scores: Floats) -> Places:
+def find_places(split: Split, scores: Floats) -> ShownPlaces:
     """Find the candidates of a split that are shown with these scores."""
     rows = np.flatnonzero(split.matching.require_geometry().find_shown(split.counting, scores))
     labels = np.zeros(len(scores))
     probability = split.truth["probability"].to_numpy(np.float64)
     np.maximum.at(labels, split.hits["candidate_row"].to_numpy(), probability[split.hits["truth_row"]])
     images = split.candidates["image_id"].iloc[rows]
-    return Places(
+    return ShownPlaces(
         rows=rows,
         labels=labels[rows],
         weights=weigh_readings(images, split.readings, split.n_max, split.truth),

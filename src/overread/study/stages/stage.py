@@ -44,10 +44,10 @@ class UndeclaredError(LookupError):
 
 @dataclass(frozen=True)
 class Source:
-    """Something that the study brings: its digest, and how to get at it."""
+    """Something that the study brings, and its digest."""
 
     digest: str
-    load: Callable[[], object]
+    value: object
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Workspace:
 
     def _loaded(self, name: str) -> object:
         if name in self._sources:
-            return self._sources[name].load()
+            return self._sources[name].value
         if name in self._views:
             return self._views[name].make(self.inputs(self._views[name]))
         value = decode_file(self._folder.readable(name))
