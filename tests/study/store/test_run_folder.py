@@ -148,7 +148,7 @@ def test_a_bit_flipped_anywhere_in_a_record_is_no_traceback(folder):
         assert _read_record(path) == read_record_of(whole)
 
 
-def read_record_of(content: bytes) -> Record:
+def read_record_of(content: bytes) -> StageRecord:
     return StageRecord(**json.loads(content))
 
 
