@@ -299,7 +299,9 @@ def test_the_command_works_as_printed(two_images, capsys, header, row, told, bes
 
 
 def test_columns_that_may_be_meant_otherwise_are_spelled_out(two_images):
-    (two_images / "marks of all.csv").write_text("file,reader,doctor,x,y,diameter\nCXR_1,AB,CD,310.5,250.5,20\n")
+    (two_images / "marks of all.csv").write_text(
+        "file,reader,doctor,x,y,diameter\nCXR_1,AB,CD,310.5,250.5,20\n"
+    )
     assert main(["init", str(two_images)]) == 0
     words = command_of(suggest_import(two_images, read_table(two_images / "images.csv", "images")))
     assert words[2:4] == ["--columns", "image=file,reader=reader,x=x,y=y,diameter=diameter"]
