@@ -13,6 +13,7 @@
     │   └── ModelFileError           4   a saved model that is damaged, or from another schema
     ├── StorageError                 5   no space, no permission, a device that fails
     ├── NotConvergedError            6   a fit that was asked to converge and did not
+    ├── FitError                     6   a model of a study that could not be fitted
     ├── LeakageError                 7   the same patient or pixels in two splits
     └── LockedError                  8   another run holds the study
 
@@ -28,6 +29,7 @@ from typing import ClassVar
 
 __all__ = [
     "DataWarning",
+    "FitError",
     "FormatError",
     "ImageError",
     "InputTypeError",
@@ -99,6 +101,24 @@ class NotConvergedError(OverreadError):
     """A fit that was asked to converge and did not."""
 
     exit_code = 6
+
+
+class FitError(OverreadError):
+    """A model of a study that could not be fitted; the study goes on with its other models.
+
+    Parameters
+    ----------
+    model
+        Name of the model.
+    reason
+        What its fit said.
+    """
+
+    exit_code = 6
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(reason)
+        self.model = model
 
 
 class LeakageError(OverreadError):

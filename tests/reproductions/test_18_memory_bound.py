@@ -20,7 +20,7 @@ from overread.errors import InvalidInputError
 from overread.models import SoftMILPath
 from overread.models.columns import _budget as room
 from overread.models.solver._curvature import Curvature
-from overread.study._run import RESERVE_MB, _round_up, estimate_resources
+from overread.study._run import RESERVE_MB, MemoryNeed
 
 
 def write_study(folder: Path, n_images: int, n_candidates: int, n_features: int) -> Path:
@@ -42,14 +42,14 @@ def write_study(folder: Path, n_images: int, n_candidates: int, n_features: int)
 
 def test_a_study_is_told_what_its_fits_will_ask_for(monkeypatch):
     """The review's study: 100,000 candidates x 3750 features, two thirds of them in the largest fit."""
-    demand = estimate_resources(100_000, 3750, n_shards=0, fitted=0.667)
-    held = estimate_resources(100_000, 0, n_shards=0, fitted=0.667).memory + RESERVE_MB
+    need = MemoryNeed.estimate(100_000, 3750, fitted=0.667)
+    held = MemoryNeed.estimate(100_000, 0, fitted=0.667).whole + RESERVE_MB
     assert held > 568, "what the run held when its last fit began, with memory_mb = 900"
     monkeypatch.setattr(room, "_taken_bytes", lambda: int(1e6 * held))
     with pytest.raises(InvalidInputError, match="the least is") as refused:
         room.room_for_columns(700, 66_700, 3750)
-    assert float(str(refused.value).rsplit(" ", 1)[1]) == pytest.approx(demand.least_memory, abs=1)
-    assert room.room_for_columns(_round_up(demand.least_memory), 66_700, 3750).columns > 0
+    assert float(str(refused.value).rsplit(" ", 1)[1]) == pytest.approx(need.least, abs=1)
+    assert room.room_for_columns(need.bound, 66_700, 3750).columns > 0
 
 
 def test_a_bound_that_is_too_small_is_refused_before_anything_is_fitted(tmp_path, capsys):

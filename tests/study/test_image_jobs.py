@@ -11,9 +11,8 @@ import pytest
 from overread.domains import ImageTask
 from overread.errors import OverreadError
 from overread.files import FileDigests
-from overread.study import _image_jobs as image_jobs
-from overread.study._image_jobs import SAMPLE, ImageJob, ImageSample, make_jobs, work_on_images
-from overread.study._store import RunFolder, decode_shard, shard_file
+from overread.study._image_jobs import ImageJob, make_jobs, work_on_images
+from overread.study._store import RunFolder
 from overread.study.executors._outcome import Fault, Outcome, work_on
 from progress_record import NotedProgress
 from study_chain import Chain
@@ -163,46 +162,3 @@ class TestWork:
 def test_a_task_is_equal_to_itself_without_its_table() -> None:
     table = pd.DataFrame({"candidate_id": ["a"]})
     assert ImageTask("a", "b", None, table) == ImageTask("a", "b", None, None)
-
-
-def test_a_sample_from_all_over_the_study_tells_what_the_images_take(chain: Chain, folder: RunFolder) -> None:
-    jobs, executor = jobs_of(chain, folder, n_images=2 * SAMPLE + 1), Scripted()
-    told: list[ImageSample] = []
-    work_on_images(folder, jobs, executor, learn=told.append)
-    ids = [job.task.image_id for job in jobs]
-    worked = [image_id for image_id, *_ in executor.worked]
-    assert sorted(worked) == sorted(ids)
-    sample, rest = worked[:SAMPLE], worked[SAMPLE:]
-    assert {ids[0], ids[-1]} <= set(sample)
-    assert rest == [one for one in ids if one not in sample]
-    (found,) = told
-    shards = [folder.path(shard_file(one)).read_bytes() for one in sample]
-    assert found.n_images == SAMPLE
-    assert found.shard_bytes == pytest.approx(sum(map(len, shards)) / SAMPLE)
-    assert found.n_candidates == pytest.approx(
-        sum(len(decode_shard(one).candidates) for one in shards) / SAMPLE
-    )
-    assert found.seconds > 0
-
-
-@pytest.mark.parametrize("n_at_once", [1, 4])
-def test_the_time_of_an_image_is_that_between_waves(
-    chain: Chain, folder: RunFolder, monkeypatch: pytest.MonkeyPatch, n_at_once: int
-) -> None:
-    """A cluster gives a whole wave at once; the first comes late, because workers start."""
-    jobs, executor = jobs_of(chain, folder, n_images=2 * n_at_once + 2 * SAMPLE + 9), Scripted()
-    executor.n_at_once = n_at_once
-    monkeypatch.setattr(
-        image_jobs.time, "monotonic", lambda: 100.0 + 2.0 * -(-len(executor.worked) // n_at_once)
-    )
-    told: list[ImageSample] = []
-    work_on_images(folder, jobs, executor, learn=told.append)
-    (found,) = told
-    assert found.seconds == pytest.approx(2.0 / n_at_once)
-    assert found.n_todo == len(jobs)
-
-
-def test_few_images_need_no_sample(chain: Chain, folder: RunFolder) -> None:
-    told: list[ImageSample] = []
-    work_on_images(folder, jobs_of(chain, folder, n_images=2 * SAMPLE), Scripted(), learn=told.append)
-    assert told == []

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from overread.errors import StorageError, UsageError
-from overread.study import Settings, find_study_candidates, run_study
+from overread.errors import InvalidInputError, StorageError, UsageError
+from overread.study import Settings, Soft, find_study_candidates, open_run, run_study
 from overread.study import _run as run
-from overread.study._run import _check_name, _find_versions, _merge_execution, plain_settings
+from overread.study._run import MemoryNeed, _check_name, _find_versions, _merge_execution, plain_settings
 from overread.study._settings import Execution
+from overread.study.models.b1 import B1
+from study_chain import PAGE, leave_out
 from study_stand_in import spec
 
 
@@ -71,15 +73,90 @@ def test_a_link_that_a_stranger_put_into_the_run_is_not_written_through(
     assert precious.read_text() == "mine"
 
 
-def test_what_it_will_take_is_told_before_images_and_again_from_a_sample(
-    fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(run, "say", told.append)
-    find_study_candidates(fresh_numbers, pipeline=spec(), execution={"executor": "serial"})
-    guess, size, mended, seen = (line for line in told if line.startswith("about "))
-    assert "a guess before the first image is done" in guess
-    assert re.search(
-        r"as an image is done every \S+ s, and 12 from all over the study have \d+ candidates each", mended
+class TestMemory:
+    NEED = MemoryNeed(whole=32_000, least=2_930)
+
+    def test_it_is_what_candidates_and_two_copies_of_features_take(self) -> None:
+        small, wide, wider = (MemoryNeed.estimate(100_000, n, fitted=0.5) for n in (50, 1050, 2050))
+        assert wide.whole - small.whole == pytest.approx(2 * 0.5 * 100_000 * 1000 * 4 / 1e6)
+        assert small.least < wide.least == wider.least < wide.whole
+
+    @pytest.mark.parametrize(("n_images", "peak"), [(4_000, 554), (20_000, 888)])
+    def test_it_is_near_what_was_measured(self, n_images: int, peak: float) -> None:
+        """Peaks of the studies of benchmarks/study_memory.py that the constants come from."""
+        assert MemoryNeed.estimate(20 * n_images, 50, fitted=2 / 3).whole == pytest.approx(peak, rel=0.05)
+
+    @pytest.mark.parametrize(
+        ("bound", "machine", "told"),
+        [
+            (None, 1e6, None),
+            (3_000, 8_000, None),
+            (
+                None,
+                8_000,
+                "this machine has 8.0 GB of memory: set memory_mb under [execution] in study.toml to 3000",
+            ),
+            (1_000, 1e6, "memory_mb = 1000 will hardly do: set memory_mb under [execution]"),
+            (
+                None,
+                2_000,
+                "this machine has 2.0 GB of memory, too little even with features on disk: take fewer",
+            ),
+        ],
     )
-    assert all(re.fullmatch(r"about \d+ MB of memory and \d+ MB of disk", line) for line in (size, seen))
+    def test_what_to_change_is_told_before_the_run(
+        self, bound: float | None, machine: float, told: str | None
+    ) -> None:
+        found = self.NEED.warn(bound, machine)
+        assert (found is None) if told is None else (found or "").startswith(told)
+
+    def test_the_bound_that_is_named_is_not_refused(self) -> None:
+        with pytest.raises(InvalidInputError, match="memory_mb = 2000 is too little") as refused:
+            self.NEED.refuse(2000)
+        (bound,) = re.findall(r"set it to (\d+) or more", str(refused.value))
+        self.NEED.refuse(float(bound))
+
+    def test_a_run_says_it_once(self, fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        told: list[str] = []
+        monkeypatch.setattr(run, "say", told.append)
+        monkeypatch.setattr(run, "machine_bytes", lambda: 1e8)
+        find_study_candidates(fresh_numbers, pipeline=spec(), execution={"executor": "serial"})
+        assert len([line for line in told if "this machine has 0.1 GB" in line]) == 1
+
+
+class TestAModelWhoseFitFails:
+    @pytest.fixture
+    def failing(self, numbers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        def fail(self: B1, *given: object) -> None:
+            raise ValueError("no such luck")
+
+        monkeypatch.setattr(B1, "fit_grid", fail)
+        for file in (numbers / "runs/main/stages").glob("fold_2_b1.json"):
+            file.unlink()
+        return numbers
+
+    def test_the_others_go_on_and_the_results_say_so(self, failing: Path) -> None:
+        report = run_study(failing, pipeline=spec())
+        assert "fold_2_b1" not in report.done
+        assert {"supported", "scores", "results"} <= {*report.done}
+        results = open_run(report.folder).results
+        assert [model.name for model in results.models] == ["soft", "b2"]
+        assert results.skipped_models == {"B1": "no such luck"}
+        assert "b1 failed and is left out: no such luck" in (report.folder / "run.log").read_text()
+
+    def test_it_is_tried_again(self, failing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        run_study(failing, pipeline=spec())
+        assert "results" not in run_study(failing, pipeline=spec()).done
+        monkeypatch.undo()
+        leave_out(monkeypatch, PAGE)
+        report = run_study(failing, pipeline=spec())
+        assert {"fold_2_b1", "results"} <= {*report.done}
+        assert open_run(report.folder).results.skipped_models == {}
+
+    def test_the_last_one_ends_the_run(self, fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(self: Soft, *given: object) -> None:
+            raise ValueError("no such luck")
+
+        monkeypatch.setattr(Soft, "try_settings", fail)
+        with pytest.raises(ValueError, match="no such luck"):
+            run_study(fresh_numbers, pipeline=spec())

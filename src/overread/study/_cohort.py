@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -66,7 +66,9 @@ class Features:
     scheduler: str | None = None
     is_spread: bool = False
 
-    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+    def find_rows(
+        self, image_ids: NDArray[np.object_], candidate_ids: NDArray[np.object_]
+    ) -> NDArray[np.int64]:
         """Return the row of the store of each of some candidates."""
         return self.keys.get_indexer(pd.MultiIndex.from_arrays([image_ids, candidate_ids])).astype(np.int64)
 
@@ -106,7 +108,9 @@ class Features:
 class NoFeatures:
     """Stands for features where only labels and weights of bags are wanted."""
 
-    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+    def find_rows(
+        self, image_ids: NDArray[np.object_], candidate_ids: NDArray[np.object_]
+    ) -> NDArray[np.int64]:
         """Return a row for each candidate."""
         return np.zeros(len(image_ids), dtype=np.int64)
 

@@ -147,7 +147,6 @@ class Detector:
     verdict: str = ""
     seen: TrainingFingerprints | None = None
     means: tuple[float, ...] | None = later(None)
-    field: FieldRecipe | None = later(None)  # noqa: RUF009
 
     def __post_init__(self) -> None:
         if self.repeats not in ("suppress", "count"):

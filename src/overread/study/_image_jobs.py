@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from overread import __version__
@@ -23,9 +21,6 @@ from overread.study.executors._outcome import Fault, Outcome, refuse_other_versi
 
 NEVER = "unreadable"
 HOPELESS = 10
-# Images from all over the study that are worked on first, to tell what the others will take. By eye: seconds, and
-# enough for a mean of candidates that is right to some tenth.
-SAMPLE = 12
 
 
 @dataclass(frozen=True)
@@ -103,29 +98,6 @@ def make_jobs(
     return jobs
 
 
-@dataclass(frozen=True)
-class ImageSample:
-    """What the first images of a run took, in the mean.
-
-    Attributes
-    ----------
-    n_todo
-        How many images the run has to work on, these among them.
-    n_images
-        How many they were.
-    seconds
-        Time from one image done to the next, by all workers together.
-    n_candidates, shard_bytes
-        Of an image.
-    """
-
-    n_todo: int
-    n_images: int
-    seconds: float
-    n_candidates: float
-    shard_bytes: float
-
-
 @dataclass(frozen=True, eq=False)
 class WorkedImages:
     """Entries of all images, and how many were worked on now."""
@@ -146,7 +118,6 @@ def work_on_images(
     executor: Executor,
     *,
     say: Callable[[str], None] = lambda text: None,
-    learn: Callable[[ImageSample], None] = lambda sample: None,
 ) -> WorkedImages:
     """Bring the shards up to date.
 
@@ -164,8 +135,6 @@ def work_on_images(
         Who does the work.
     say
         Called with lines for the log.
-    learn
-        Called once with what a sample of the images took, unless there are not many more than that.
     """
     manifest = Manifest(folder)
     by_id = {job.task.image_id: job for job in jobs}
@@ -178,17 +147,13 @@ def work_on_images(
             else:
                 _give_up(manifest, job, job.fault, say)
                 advance(1)
-        sample = _choose_sample(tasks)
-        sampler = Sampler(sample, len(tasks), executor.n_at_once, learn)
 
         def note_failure(outcome: Outcome, fault: Fault, n_failed: int) -> None:
             _refuse_a_broken_pipeline(manifest, fault, n_failed)
             say(f"image {outcome.image_id!r}: {fault.reason}; will be tried again")
 
-        for outcome in work_twice(executor, _put_first(sample, tasks), note_failure):
+        for outcome in work_twice(executor, tasks, note_failure):
             _keep(manifest, by_id[outcome.image_id], outcome, say)
-            if outcome.shard is not None:
-                sampler.add(outcome.image_id, outcome.shard)
             advance(1)
     manifest.finish([job.task.image_id for job in jobs])
     manifest.remove_strangers()
@@ -220,59 +185,6 @@ def work_twice(
             note_failure(outcome, outcome.fault, len(failed))
     if failed:
         yield from executor.work([task for task in tasks if task.image_id in failed], alone=True)
-
-
-def _choose_sample(tasks: Sequence[ImageTask]) -> set[str]:
-    """Choose some images from all over the study, which is often sorted by site or by finding."""
-    places = np.linspace(0, len(tasks) - 1, SAMPLE) if tasks else ()
-    return {tasks[round(place)].image_id for place in places}
-
-
-def _put_first(sample: set[str], tasks: Sequence[ImageTask]) -> list[ImageTask]:
-    """Put the tasks of the sample before the others."""
-    return sorted(tasks, key=lambda task: task.image_id not in sample)
-
-
-class Sampler:
-    """Tells once what images take, unless there are not many more than have to be seen for that.
-
-    Parameters
-    ----------
-    sample
-        Images whose sizes count.
-    n_todo
-        How many images there are to do.
-    n_at_once
-        How many outcomes may come together.
-    learn
-        Who is told.
-    """
-
-    def __init__(
-        self, sample: set[str], n_todo: int, n_at_once: int, learn: Callable[[ImageSample], None]
-    ) -> None:
-        self._sample, self._n_todo, self._learn = sample, n_todo, learn
-        self._sizes: list[tuple[int, int]] = []
-        self._n_done, self._began = 0, 0.0
-        # The first ones waited for workers to start and kernels to compile, and those of a wave come together: time is
-        # counted from the end of the first wave to that of a later one.
-        self._first = n_at_once
-        self._last = n_at_once * (1 + -(-(SAMPLE - 1) // n_at_once))
-
-    def add(self, image_id: str, shard: bytes) -> None:
-        """Note an image that was worked on."""
-        self._n_done += 1
-        if self._n_done > self._last or self._n_todo <= 2 * self._last:
-            return
-        if image_id in self._sample:
-            self._sizes.append((len(decode_shard(shard).candidates), len(shard)))
-        if self._n_done == self._first:
-            self._began = time.monotonic()
-        if self._n_done == self._last and self._sizes:
-            n_candidates, n_bytes = np.mean(self._sizes, axis=0)
-            seconds = (time.monotonic() - self._began) / (self._last - self._first)
-            found = (float(n_candidates), float(n_bytes))
-            self._learn(ImageSample(self._n_todo, len(self._sizes), seconds, *found))
 
 
 def _refuse_a_broken_pipeline(manifest: Manifest, fault: Fault, n_failed: int) -> None:

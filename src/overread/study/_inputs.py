@@ -11,9 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -125,7 +123,7 @@ class StudyInputs:
 
     def sources(self) -> dict[str, Source]:
         """Return what the stages of a run can read of the study, by name."""
-        values: dict[str, tuple[Any, Any]] = {
+        values: dict[str, tuple[object, object]] = {
             "marks": (self.marks, self.digests["marks"]),
             "readings": (self.readings, self.digests.get("readings")),
             "images": (self.images, self.digests.get("images")),
@@ -142,14 +140,7 @@ class StudyInputs:
         for kind in ("candidates", "features"):
             if kind in self.digests:
                 values[kind] = (getattr(self, kind), self.digests[kind])
-        return {
-            f"input/{name}": Source(digest_of_value(key), partial(_identity, value))
-            for name, (value, key) in values.items()
-        }
-
-
-def _identity(value: Any) -> Any:
-    return value
+        return {f"input/{name}": Source(digest_of_value(key), value) for name, (value, key) in values.items()}
 
 
 def read_inputs(folder: Path, settings: Settings) -> StudyInputs:

@@ -2,44 +2,39 @@
 
 The log of a run: short lines in its folder.
 
-How much memory and disk a run will take, and what to change where it will not fit.
-
-It follows from the numbers of images, candidates and features. What a run holds beside features grows with the
-candidates; the features that a model is fitted to are held twice, or stay on disk where memory is bounded.
-docs/explanation/scaling.md has the measurements.
+How much memory a run will take follows from the numbers of candidates and features. What a run holds beside features
+grows with the candidates; the features that a model is fitted to are held twice, or stay on disk where memory is
+bounded. docs/explanation/scaling.md has the measurements.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypeVar
 
 from pydantic import ValidationError
 
 from overread import __version__
 from overread._terminal import begin_work, say
 from overread._text import duration, short_repr
-from overread.errors import InvalidInputError, StorageError, UsageError
+from overread.errors import FitError, InvalidInputError, StorageError, UsageError
 from overread.files import digest_of_value, run_lock
 from overread.models import COPIES, find_least_bytes, fits_in_memory, machine_bytes, single_threaded_blas
-from overread.study._forecast import Forecast
 from overread.study._groups import name_run_of_group, split_groups, write_group_page
-from overread.study._image_jobs import ImageSample
-from overread.study._inputs import StudyInputs, read_inputs
+from overread.study._inputs import read_inputs
 from overread.study._pipeline import PipelineSpec
 from overread.study._settings import Execution, Settings, leave_out_unused, read_settings
-from overread.study._store import Manifest, RunFolder, json_bytes
+from overread.study._store import RunFolder, json_bytes
 from overread.study._study_marks import complete_settings
 from overread.study.executors._dask import DaskExecutor, close_shared_clients
 from overread.study.executors._executors import Executor, ProcessExecutor, SerialExecutor, count_processors
@@ -48,7 +43,9 @@ from overread.study.stages.fitting import SKIPPED_FILE
 from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
-from overread.study.stages.stage import Inputs, Source, Stage, Workspace
+from overread.study.stages.stage import Inputs, Made, Source, Stage, View, Workspace
+
+Result = TypeVar("Result")
 
 
 class RunLog:
@@ -97,139 +94,54 @@ BYTES_PER_CANDIDATE = 775.0
 # What a run may hold beyond that when its last fit begins: of 100,000 candidates x 3750 features, with memory_mb = 900,
 # 568 MB where the two say 548; fits of the same fold began with up to 30 MB more in another run. The rest is by eye.
 RESERVE_MB = 70.0
-# On disk, of the same study of 20,000 images: all files but the features. Most are scores of folds by 60 settings.
-DISK_BYTES_PER_CANDIDATE = 470.0
-# A shard beside its features, in the demo with all features: their names and the facts of the image.
-DISK_BYTES_PER_SHARD = 100_000.0
 
 
 @dataclass(frozen=True)
-class Demand:
-    """What a run will take, in megabytes, about.
+class MemoryNeed:
+    """Megabytes that a run will take, about: ``whole`` with features in memory, ``least`` with features on disk."""
 
-    Attributes
-    ----------
-    memory
-        Of the run's own process, features held in memory.
-    least_memory
-        With features left on disk, as the fits themselves reckon.
-    disk
-        Of the run's folder.
-    """
+    whole: float
+    least: float
 
-    memory: float
-    least_memory: float
-    disk: float
+    @classmethod
+    def estimate(
+        cls, n_candidates: float, n_features: int, *, fitted: float, itemsize: int = 4
+    ) -> MemoryNeed:
+        """Estimate it; ``fitted`` is the share of the candidates that the last fit has, those outside the test set."""
+        table = fitted * n_candidates * itemsize * n_features / 1e6
+        held = PROCESS_MB + BYTES_PER_CANDIDATE * n_candidates / 1e6
+        least = find_least_bytes(round(fitted * n_candidates), n_features, itemsize) / 1e6
+        return cls(whole=held + COPIES * table, least=held + RESERVE_MB + least)
 
+    @property
+    def bound(self) -> int:
+        """A bound that is enough, as a number that one would write."""
+        return int(-(-self.least // 100) * 100)
 
-@dataclass(frozen=True)
-class Supply:
-    """What there is for a run, in megabytes.
+    def warn(self, bound: float | None, machine: float) -> str | None:
+        """Say what to change where a run will not fit in the bound or in the machine's memory; None where it will."""
+        fewer = "fewer candidates ([candidates] limit) or features ([features] only)"
+        setting = f"set memory_mb under [execution] in study.toml to {self.bound} or more"
+        if machine < self.least:
+            return (
+                f"this machine has {machine / 1000:,.1f} GB of memory, too little even with features on disk: take"
+                f" {fewer}, or a machine with {self.least / 1000:,.1f} GB"
+            )
+        if bound is not None and bound < self.least:
+            return f"memory_mb = {bound:.0f} will hardly do: {setting}, or take {fewer}"
+        if bound is None and machine < self.whole:
+            return f"this machine has {machine / 1000:,.1f} GB of memory: {setting}, and models are fitted from disk"
+        return None
 
-    Attributes
-    ----------
-    memory
-        Of the machine.
-    bound
-        Of ``[execution] memory_mb``; None: not set.
-    disk
-        That is free where the run's folder is.
-    """
+    def refuse(self, bound: float) -> None:
+        """Refuse a bound that the largest fit does not do with, by `InvalidInputError`."""
+        if bound < self.least:
+            raise InvalidInputError(
+                f"memory_mb = {bound:.0f} is too little for the largest fit of this study: set it to {self.bound} or"
+                " more (--memory-mb, or memory_mb under [execution] in study.toml), or take fewer candidates"
+                " ([candidates] limit) or features ([features] only)"
+            )
 
-    memory: float
-    bound: float | None
-    disk: float
-
-
-def estimate_resources(
-    n_candidates: float,
-    n_features: int,
-    *,
-    n_shards: int,
-    fitted: float,
-    itemsize: int = 4,
-    shard_bytes: float | None = None,
-) -> Demand:
-    """Reckon what a run will take.
-
-    Parameters
-    ----------
-    n_candidates, n_features
-        Of the whole study.
-    n_shards
-        Images whose features are made; 0 where the study brings its own.
-    fitted
-        Share of the candidates that the last fit has: those outside of the test set.
-    itemsize
-        Bytes of a feature.
-    shard_bytes
-        Mean size of a shard; None where none is known yet: its features, and what shards of the demo have beside them.
-    """
-    table = n_candidates * itemsize * n_features / 1e6
-    least = find_least_bytes(round(fitted * n_candidates), n_features, itemsize) / 1e6
-    held = PROCESS_MB + BYTES_PER_CANDIDATE * n_candidates / 1e6
-    shards = n_shards and (table + DISK_BYTES_PER_SHARD * n_shards / 1e6)
-    if shard_bytes is not None:
-        shards = shard_bytes * n_shards / 1e6
-    return Demand(
-        memory=held + COPIES * fitted * table,
-        least_memory=held + RESERVE_MB + least,
-        disk=table + shards + DISK_BYTES_PER_CANDIDATE * n_candidates / 1e6,
-    )
-
-
-def warn_if_short(demand: Demand, supply: Supply) -> list[str]:
-    """Say in lines what a run will take, and what to change where it will not fit."""
-    taken = demand.memory if supply.bound is None else min(demand.memory, supply.bound)
-    lines = [f"about {_tell_size(max(taken, 1))} of memory and {_tell_size(demand.disk)} of disk"]
-    least = f"memory_mb under [execution] in study.toml to {_round_up(demand.least_memory)} or more"
-    fewer = "fewer candidates ([candidates] limit) or features ([features] only)"
-    if supply.bound is not None and supply.bound < demand.least_memory:
-        lines.append(f"memory_mb = {supply.bound:.0f} will hardly do: set {least}, or take {fewer}")
-    if supply.memory < demand.least_memory:
-        lines.append(
-            f"this machine has {_tell_size(supply.memory)} of memory, too little even with features on disk: take"
-            f" {fewer}, or a machine with {_tell_size(demand.least_memory)}"
-        )
-    elif supply.bound is None and supply.memory < demand.memory:
-        lines.append(
-            f"this machine has {_tell_size(supply.memory)} of memory: set {least}, and models are fitted from disk"
-        )
-    if supply.disk < demand.disk:
-        lines.append(
-            f"{_tell_size(supply.disk)} of disk are free, too little: make room, put the study on another disk, or take"
-            f" {fewer}"
-        )
-    return lines
-
-
-def refuse_too_small_a_bound(demand: Demand, bound: float) -> None:
-    """Refuse a bound that the largest fit does not do with, before the first one begins.
-
-    Raises
-    ------
-    InvalidInputError
-        Naming a bound that does.
-    """
-    if bound < demand.least_memory:
-        raise InvalidInputError(
-            f"memory_mb = {bound:.0f} is too little for the largest fit of this study: set it to"
-            f" {_round_up(demand.least_memory)} or more (--memory-mb, or memory_mb under [execution] in study.toml), or"
-            " take fewer candidates ([candidates] limit) or features ([features] only)"
-        )
-
-
-def _tell_size(megabytes: float) -> str:
-    """Return a size in words: ``350 MB``, ``2.5 GB``."""
-    return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:,.1f} GB"
-
-
-def _round_up(megabytes: float) -> int:
-    """Return megabytes that are enough, as a number that one would write."""
-    return int(-(-megabytes // 100) * 100)
-
-
-GUESS = "a guess before the first image is done, from the rates of the demo"
 
 LIBRARIES = (
     "numpy",
@@ -273,7 +185,7 @@ def run_study(
     *,
     name: str = "main",
     seed: int | None = None,
-    execution: Mapping[str, Any] | None = None,
+    execution: Mapping[str, object] | None = None,
     pipeline: PipelineSpec | None = None,
 ) -> RunReport:
     """Run a study from its folder; what an earlier run finished and what still holds is not done again.
@@ -317,7 +229,7 @@ def find_study_candidates(
     study: Path,
     *,
     name: str = "main",
-    execution: Mapping[str, Any] | None = None,
+    execution: Mapping[str, object] | None = None,
     pipeline: PipelineSpec | None = None,
 ) -> RunReport:
     """Do the stages of a run up to candidates and their features, and fit no model.
@@ -365,7 +277,7 @@ def _run_one(
     return report
 
 
-def _merge_execution(own: Execution, given: Mapping[str, Any]) -> Execution:
+def _merge_execution(own: Execution, given: Mapping[str, object]) -> Execution:
     """Put options of the call in place of the study's own."""
     try:
         return Execution.model_validate({**own.model_dump(), **given})
@@ -385,11 +297,6 @@ def _check_name(name: str) -> str:
 class Runner:
     """Does the stages in order, with log, progress and warnings around each."""
 
-    _announced = _judged = False
-    _forecast: Forecast
-    _demand: Demand
-    _fitted: float
-
     def __init__(
         self,
         study: Path,
@@ -400,67 +307,77 @@ class Runner:
     ) -> None:
         self._folder, self._log = folder, log
         self._started = datetime.now(UTC)
-        self._inputs: StudyInputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
+        self._inputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
         self._settings = complete_settings(settings, self._inputs)
         self._spec = pipeline or PipelineSpec.own(self._settings)
         self._report = RunReport(folder.root, n_images=len(self._inputs.images))
+        self._failed: dict[str, str] = {}
 
     def run(self, last: str | None = None) -> RunReport:
         """Do all stages, or those up to a last one."""
         inputs, settings, folder = self._inputs, self._settings, self._folder
         _write_settings(folder, settings)
-        workshop = Workshop(folder, self._spec, self._make_executor, self._say, self._learn_sample)
+        workshop = Workshop(folder, self._spec, self._make_executor, self._say)
         sources = inputs.sources() | {"pipeline": self._pipeline_source(), "names": self._names_source()}
-        workspace = Workspace(folder, settings, sources, list_views(inputs, settings, folder))
+        failed = View("failed_models", reads=(), make=lambda inputs: self._failed, key=dict)
+        workspace = Workspace(folder, settings, sources, [*list_views(inputs, settings, folder), failed])
         with single_threaded_blas():
             for stage in PREPARATION:
                 self._do(stage, workspace, stage.name)
             split = workspace.load("tables/split.parquet")
             n_outer_folds = count_outer_folds(split, settings.evaluation.outer_folds)
             plan = partial(plan_stages, inputs, settings, workshop, n_outer_folds=n_outer_folds)
-            stages = plan()
-            names = [stage.name for stage in stages]
-            stages = stages if last is None else stages[: names.index(last) + 1]
-            self._forecast = self._make_forecast([stage.name for stage in stages])
-            self._fitted = float((split["split"] != "test").mean())
-            self._demand = self._reckon_demand(self._count_candidates())
-            fits = self._name_fits([stage.name for stage in stages])
-            for number, stage in enumerate(stages, start=1):
-                left = duration(self._forecast.left(stage.name))
-                title = f"{stage.name} (stage {number} of {len(stages)}, about {left} to the end)"
-                if self._do(self._announce(stage, left, workspace, fits), workspace, title):
-                    self._forecast.learn(stage.name, self._log.seconds[stage.name])
+            stages, fitted = plan(), float((split["split"] != "test").mean())
+            if last is not None:
+                stages = stages[: [stage.name for stage in stages].index(last) + 1]
+            warning = self._estimate_memory(self._count_candidates(), fitted).warn(
+                settings.execution.memory_mb or None, machine_bytes() / 1e6
+            )
+            if warning is not None:
+                say(f"warning: {warning}")
+            checked = self._check_memory_before(stages, workspace, fitted)
+            number = 0
+            while number < len(stages):
+                stage = stages[number]
+                number += 1
+                title = f"{stage.name} (stage {number} of {len(stages)})"
+                try:
+                    self._do(checked(stage), workspace, title)
+                except FitError as error:
+                    self._failed[error.model] = str(error)
+                    left_out = self._list_skipped(workspace)
+                    if left_out.keys() >= {*settings.models.wanted}:
+                        raise error.__cause__ or error from None
+                    self._say(f"warning: {error.model} failed and is left out: {error}")
+                    stages = plan(skipped=left_out, failed=self._failed)
+                    done = {*self._report.done, *self._report.skipped}
+                    number = next(place for place, one in enumerate(stages) if one.name not in done)
+                    continue
                 if SKIPPED_FILE in stage.writes:
+                    for name, why in self._list_skipped(workspace).items():
+                        self._say(f"warning: {name} is skipped: {why}")
                     # The list goes on as planned without the models that cannot be fitted.
-                    stages[number:] = plan(skipped=self._tell_skipped(workspace.load(SKIPPED_FILE)))[number:]
-                    self._forecast.keep([one.name for one in stages])
+                    stages[number:] = plan(skipped=self._list_skipped(workspace))[number:]
                 workspace.release(stages[number:])
         self._write_provenance()
-        return RunReport(
-            folder.root,
-            self._report.done,
-            self._report.skipped,
-            len(inputs.images),
-            len(workspace.load("quarantined")),
-        )
+        return replace(self._report, n_quarantined=len(workspace.load("quarantined")))
 
-    def _tell_skipped(self, skipped: dict[str, str]) -> dict[str, str]:
-        """Warn of the models that the run does without."""
-        for name, why in skipped.items():
-            self._say(f"warning: {name} is skipped: {why}")
-        return skipped
+    def _list_skipped(self, workspace: Workspace) -> dict[str, str]:
+        """Return the models that the check found cannot be fitted, and those that failed, with the reason."""
+        skipped: dict[str, str] = workspace.load(SKIPPED_FILE)
+        return {**skipped, **self._failed}
 
     def _pipeline_source(self) -> Source:
         """Return what a detector has to do to an image to get candidates and features like those it was trained on."""
         pipeline = self._spec.build()
         key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
-        return Source(digest_of_value(key), lambda: pipeline)
+        return Source(digest_of_value(key), pipeline)
 
     def _names_source(self) -> Source:
         """Return what the page calls the study and the run."""
         study = self._settings.name or self._inputs.folder.resolve().name
         names = {"study": study, "run": self._folder.root.name}
-        return Source(digest_of_value(names), lambda: names)
+        return Source(digest_of_value(names), names)
 
     def _count_candidates(self) -> int:
         """Count the candidates: those that the study brings, else as many as an image may have."""
@@ -472,103 +389,48 @@ class Runner:
         own = self._inputs.features
         return len(getattr(self._spec.build(), "feature_names", ()) if own is None else own.names)
 
-    def _learn_sample(self, sample: ImageSample) -> None:
-        """Say what the run will take, now that some images are done."""
-        brought = self._inputs.candidates
-        n_candidates = sample.n_candidates * len(self._inputs.images) if brought is None else len(brought)
-        self._forecast.learn_images(sample.seconds * sample.n_todo, n_candidates)
-        self._demand = self._reckon_demand(n_candidates, sample.shard_bytes)
-        left = duration(self._forecast.left("images"))
-        say(
-            f"about {left}, as an image is done every {sample.seconds:.2g} s, and {sample.n_images} from all over the"
-            f" study have {sample.n_candidates:.0f} candidates each"
-        )
-        for line in warn_if_short(self._demand, self._find_supply()):
-            say(line)
+    def _estimate_memory(self, n_candidates: float, fitted: float) -> MemoryNeed:
+        itemsize = 4 if self._inputs.features is None else self._inputs.features.dtype.itemsize
+        return MemoryNeed.estimate(n_candidates, self._count_features(), fitted=fitted, itemsize=itemsize)
 
-    def _reckon_demand(self, n_candidates: float, shard_bytes: float | None = None) -> Demand:
-        """Reckon what the run will take of memory and disk."""
-        own = self._inputs.features
-        return estimate_resources(
-            n_candidates,
-            self._count_features(),
-            n_shards=len(self._inputs.images) if own is None else 0,
-            fitted=self._fitted,
-            itemsize=4 if own is None else own.dtype.itemsize,
-            shard_bytes=shard_bytes,
-        )
+    def _check_memory_before(
+        self, stages: Sequence[Stage], workspace: Workspace, fitted: float
+    ) -> Callable[[Stage], Stage]:
+        """Return what adds to a stage that fits a model, if it has work to do, a check of the bound on memory.
 
-    def _make_forecast(self, stages: list[str]) -> Forecast:
-        settings, known = self._settings, Manifest(self._folder).entries
-        return Forecast(
-            stages,
-            settings.models.wanted,
-            n_folds=settings.models.folds,
-            n_images=sum(image_id not in known for image_id in self._inputs.images["image_id"]),
-            n_candidates=self._count_candidates(),
-            n_features=self._count_features() or None,
-            workers=1
-            if settings.execution.executor == "serial"
-            else settings.execution.workers or count_processors(),
-        )
+        It is made once, when all candidates are known.
+        """
+        bound, own = self._settings.execution.memory_mb, self._inputs.features
+        names, wanted = [stage.name for stage in stages], self._settings.models.wanted
+        first = names.index("candidates") + (own is None)
+        fits = {*names[first : 1 + max((names.index(one) for one in wanted if one in names), default=-1)]}
+
+        @cache
+        def check() -> None:
+            itemsize = 4 if own is None else own.dtype.itemsize
+            n_known = (
+                len(workspace.load("tables/candidates.parquet")) if own is None else self._count_candidates()
+            )
+            if bound and not fits_in_memory(bound, round(fitted * n_known), self._count_features(), itemsize):
+                self._estimate_memory(n_known, fitted).refuse(bound)
+
+        def make(stage: Stage, inputs: Inputs) -> Made:
+            check()
+            return stage.make(inputs)
+
+        return lambda stage: replace(stage, make=partial(make, stage)) if stage.name in fits else stage
 
     def _do(self, stage: Stage, workspace: Workspace, title: str) -> bool:
         """Do a stage unless it is done already; return whether there was anything to do."""
         started = time.monotonic()
         with begin_work(title.replace("_", " "), None):
-            done: bool = self._tell_warnings(stage.name, lambda: workspace.run(stage))
+            done = self._tell_warnings(stage.name, lambda: workspace.run(stage))
         self._log.timed(stage.name, started)
         (self._report.done if done else self._report.skipped).append(stage.name)
         self._log.write(
             f"{stage.name}: {'done' if done else 'still valid'} ({self._log.seconds[stage.name]} s)"
         )
         return done
-
-    def _name_fits(self, names: list[str]) -> frozenset[str]:
-        """Name the stages from which on all candidates are known, up to the last that fits a model."""
-        first = names.index("candidates") + (self._inputs.features is None)
-        wanted = self._settings.models.wanted
-        return frozenset(
-            names[first : 1 + max((names.index(one) for one in wanted if one in names), default=-1)]
-        )
-
-    def _judge_bound(self, workspace: Workspace) -> None:
-        """Refuse a bound on memory that some fit will not do with, once: before the first of them begins."""
-        bound, own = self._settings.execution.memory_mb, self._inputs.features
-        if not bound or self._judged:
-            return
-        self._judged = True
-        n_known = (
-            len(workspace.load("tables/candidates.parquet")) if own is None else self._count_candidates()
-        )
-        itemsize = 4 if own is None else own.dtype.itemsize
-        if not fits_in_memory(bound, round(self._fitted * n_known), self._count_features(), itemsize):
-            refuse_too_small_a_bound(self._reckon_demand(n_known), bound)
-
-    def _announce(self, stage: Stage, left: str, workspace: Workspace, fits: frozenset[str]) -> Stage:
-        """Return the stage so that the first one with work to do says what the run will take, about."""
-
-        def make(inputs: Inputs) -> Mapping[str, Any]:
-            if stage.name in fits:
-                self._judge_bound(workspace)
-            if not self._announced:
-                self._announced = True
-                say(
-                    f"about {left} for {len(self._inputs.images):,} images and models {', '.join(wanted)}: {GUESS}"
-                )
-                for line in warn_if_short(self._demand, self._find_supply()):
-                    say(line)
-            return stage.make(inputs)
-
-        wanted = self._settings.models.wanted
-        return replace(stage, make=make)
-
-    def _find_supply(self) -> Supply:
-        return Supply(
-            memory=machine_bytes() / 1e6,
-            bound=self._settings.execution.memory_mb or None,
-            disk=shutil.disk_usage(self._folder.root).free / 1e6,
-        )
 
     def _say(self, text: str) -> None:
         self._log.write(text)
@@ -585,7 +447,7 @@ class Runner:
             return DaskExecutor(self._spec, work_limits, execution.scheduler, batch=execution.batch)
         return ProcessExecutor(self._spec, work_limits, execution.workers)
 
-    def _tell_warnings(self, name: str, work: Callable[[], Any]) -> Any:
+    def _tell_warnings(self, name: str, work: Callable[[], Result]) -> Result:
         """Do some work, and pass on what it warns of, each warning once."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
@@ -622,7 +484,7 @@ def _write_settings(folder: RunFolder, settings: Settings) -> None:
     folder.stage("settings", needs=plain, gives=content, make=lambda: content)
 
 
-def plain_settings(settings: Settings) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, object]:
     """Return the settings that the results depend on."""
     used = leave_out_unused(settings.to_plain())
     return {name: value for name, value in used.items() if name not in ("execution", "limits")}

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from overread._sections import FpTargets, Fraction, Positive, Section, describe_keys, make_section
 from overread._text import shell_word
@@ -180,7 +181,7 @@ class Labels(LabelSection):
         return LabelOptions(**{name: value for name, value in dict(self).items() if name != "groups"})
 
 
-class Inputs(Section):
+class OwnTables(Section):
     """Tables that take the place of a stage, relative to the study's folder.
 
     Attributes
@@ -262,7 +263,7 @@ class Candidates(Section):
         return finder
 
 
-class Features(Section):
+class FeatureChoice(Section):
     """Which features are computed.
 
     Attributes
@@ -417,7 +418,7 @@ class Evaluation(Section):
         return self
 
 
-class Limits(Section):
+class ImageLimits(Section):
     """What one image may cost before it is given up.
 
     Attributes
@@ -496,7 +497,7 @@ class Settings(ModelSections):
 
     name: Annotated[str, Field(max_length=200)] = ""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
-    inputs: Inputs = Inputs()
+    inputs: OwnTables = OwnTables()
     split: Parts = Parts()
     region: Region = Region()
     units: Units = Units()
@@ -504,11 +505,11 @@ class Settings(ModelSections):
     merging: Merging = Merging()
     labels: Labels = Labels()
     candidates: Candidates = Candidates()
-    features: Features = Features()
+    features: FeatureChoice = FeatureChoice()
     hits: Hits = Hits()
     models: Models = Models()
     evaluation: Evaluation = Evaluation()
-    limits: Limits = Limits()
+    limits: ImageLimits = ImageLimits()
     execution: Execution = Execution()
 
     @model_validator(mode="after")
@@ -575,7 +576,7 @@ def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ONLY_OF_FIELDS = ("region", "units", "images")
-UNUSED_KEYS: dict[str, dict[str, Any]] = {
+UNUSED_KEYS: dict[str, dict[str, object]] = {
     "candidates": {"polarity": "both", "smallest_mm": None, "largest_mm": None},
     "labels": {"groups": {}},
     "inputs": {"adjudication": None},
@@ -634,12 +635,12 @@ def read_toml(path: Path, remedy: str) -> dict[str, Any]:
         raise InvalidInputError(f"{path}: is not TOML: {error}") from None
 
 
-def parse_settings(raw: dict[str, Any], place: str = "settings") -> Settings:
+def parse_settings(raw: Mapping[str, object], place: str = "settings") -> Settings:
     """Check settings that were read; ``place`` begins the message of an error."""
     return parse_sections(Settings, raw, place)
 
 
-def parse_sections(kind: type[Sections], raw: dict[str, Any], place: str) -> Sections:
+def parse_sections(kind: type[Sections], raw: Mapping[str, object], place: str) -> Sections:
     """Check what was read of a file whose tables are the fields of ``kind``; ``place`` begins the message.
 
     Raises
@@ -654,7 +655,7 @@ def parse_sections(kind: type[Sections], raw: dict[str, Any], place: str) -> Sec
         raise InvalidInputError(f"{place}, " + "; ".join(told)) from None
 
 
-def _described(fault: Any, kind: type[Section]) -> str:
+def _described(fault: ErrorDetails, kind: type[Section]) -> str:
     """Key, what is wrong and the remedy of one fault that pydantic found."""
     location = [part for part in fault["loc"] if not str(part).startswith("function-")]
     name = _key_of(location)
@@ -669,11 +670,11 @@ def _described(fault: Any, kind: type[Section]) -> str:
     message = str(fault["msg"]).removeprefix("Value error, ")
     if not location:
         return message
-    found = shown(fault.get("input"))
+    found = _shown(fault.get("input"))
     return f"{name} = {found}: {message[:1].lower()}{message[1:]}"
 
 
-def _key_of(location: list[Any]) -> str:
+def _key_of(location: Sequence[int | str]) -> str:
     """Write a key as it stands in the file: ``[section] key``."""
     if len(location) < 2:
         return str(location[0]) if location else "the file"
@@ -681,15 +682,15 @@ def _key_of(location: list[Any]) -> str:
     return f"[{location[0]}] {place.removeprefix('.')}"
 
 
-def _known_keys(kind: type[Section], location: list[Any]) -> list[str]:
+def _known_keys(kind: type[Section], location: Sequence[int | str]) -> list[str]:
     """Keys that a table of the file may have."""
     if not location:
         return list(kind.model_fields)
-    section: Any = kind.model_fields.get(str(location[0]))
+    section = kind.model_fields.get(str(location[0]))
     return [] if section is None else list(getattr(section.annotation, "model_fields", {}))
 
 
-def shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """Value of the file, short."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
@@ -705,7 +706,7 @@ OF_PICTURES = (
 )
 
 
-def settings_template(proposed: Mapping[str, Mapping[str, Any]] | None = None) -> str:
+def settings_template(proposed: Mapping[str, Mapping[str, object]] | None = None) -> str:
     """Text of a settings file in which every key is there, commented out, with its default.
 
     Keys without a default are shown with an example.
@@ -725,8 +726,7 @@ def settings_template(proposed: Mapping[str, Mapping[str, Any]] | None = None) -
     for key in TOP:
         lines += [f"# {describe_keys(Settings)[key]}", f"{key} = {json.dumps(values[key])}"]
     for name in section_names():
-        section: Any = Settings.model_fields[name].annotation
-        lines += ["", *_section_lines(name, section, values[name], given.get(name, {}))]
+        lines += ["", *_section_lines(name, values[name], given.get(name, {}))]
     return "\n".join(lines) + "\n"
 
 
@@ -737,33 +737,21 @@ def section_names() -> list[str]:
     return [*others[:place], *MODELS, *others[place:]]
 
 
-def _section_lines(
-    name: str, section: type[Section], values: dict[str, Any], proposed: Mapping[str, Any]
-) -> list[str]:
-    summary = (section.__doc__ or "").strip().splitlines()[0]
-    lines = [f"# {summary}", f"[{name}]"]
-    told = describe_keys(section)
-    for key, value in values.items():
-        if key in proposed:
-            lines += [f"# {line}" for line in wrap(told[key], WIDTH)]
-            lines += [f"{key} = {_write_toml(proposed[key])}"]
-            continue
-        note = " Not set; for example:" if value is None else ""
-        shown = _example(section, key) if value is None else value
-        lines += [f"# {line}" for line in wrap(told[key] + note, WIDTH)]
-        lines += [f"# {key} = {_write_toml(shown)}"]
+def _section_lines(name: str, values: Mapping[str, object], proposed: Mapping[str, object]) -> list[str]:
+    section = type(getattr(Settings(), name))
+    lines = [f"# {(section.__doc__ or '').strip().splitlines()[0]}", f"[{name}]"]
+    for key, meaning in ((key, describe_keys(section)[key]) for key in values):
+        value, sign = (proposed[key], "") if key in proposed else (values[key], "# ")
+        if value is None and sign:
+            meaning += " Not set; for example:"
+            value = (section.model_fields[key].examples or [1])[0]
+        lines += [*(f"# {line}" for line in wrap(meaning, WIDTH)), f"{sign}{key} = {_write_toml(value)}"]
     return lines
 
 
-def _write_toml(value: Any) -> str:
+def _write_toml(value: object) -> str:
     """Write a plain value as TOML in one line; all but tables is the same in JSON."""
     if isinstance(value, dict):
         inside = ", ".join(f"{key} = {_write_toml(one)}" for key, one in value.items())
         return f"{{{inside}}}"
     return json.dumps(value)
-
-
-def _example(section: type[Section], key: str) -> Any:
-    """Return the example of a key that has no default."""
-    examples = section.model_fields[key].examples
-    return examples[0] if examples else 1

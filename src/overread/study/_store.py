@@ -157,7 +157,9 @@ class RunFolder:
         if sorted(made) != wanted:
             raise ValueError(f"stage {name} gave {sorted(made)}, not {wanted}")
         digests = {relative: self.write(relative, content) for relative, content in made.items()}
-        self.write(f"stages/{name}.json", json_bytes(to_json(Record(key, dict(sorted(digests.items()))))))
+        self.write(
+            f"stages/{name}.json", json_bytes(to_json(StageRecord(key, dict(sorted(digests.items())))))
+        )
         return True
 
     def _is_done(self, name: str, key: str, wanted: list[str]) -> bool:
@@ -207,17 +209,17 @@ class FinishedRunFolder(RunFolder):
 
 
 @dataclass(frozen=True)
-class Record:
+class StageRecord:
     """What a stage was made from, and the digests of the files that it gave."""
 
     key: str
     files: dict[str, str]
 
 
-def _read_record(path: Path) -> Record | None:
+def _read_record(path: Path) -> StageRecord | None:
     """Record of a stage; None where there is none, or a damaged one."""
     try:
-        return from_json(Record, read_json(path))
+        return from_json(StageRecord, read_json(path))
     except (OSError, FormatError):
         return None
 

@@ -70,7 +70,7 @@ def test_reader_statistics_carry_codes(results: StudyResults, chain: Chain) -> N
 def test_alone_the_stage_gives_the_bytes_of_the_run(chain: Chain, results: StudyResults) -> None:
     (made,) = chain.call("results").values()
     content = chain.folder.path("results.json").read_bytes()
-    assert json_bytes(made) == content
+    assert json_bytes(to_json(made)) == content
     assert json_bytes(to_json(results)) == content
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overread.files import from_json
-from overread.report import N_TOLD, StudyResults
+from overread.report import N_TOLD
 from overread.study.stages.gallery import find_examples
 from study_chain import Chain
 
 
 def test_a_low_and_a_high_example_of_each_feature_that_is_told(chain: Chain) -> None:
-    models = from_json(StudyResults, chain.load("results.json")).models
+    models = chain.load("results.json").models
     test = chain.load("cohort").split("test")
     examples = find_examples(models, test)
     told = {one.name for model in models for one in model.features[:N_TOLD]}
@@ -28,6 +27,6 @@ def test_a_low_and_a_high_example_of_each_feature_that_is_told(chain: Chain) -> 
 
 
 def test_models_without_features_have_no_examples(chain: Chain) -> None:
-    models = from_json(StudyResults, chain.load("results.json")).models
+    models = chain.load("results.json").models
     bare = [replace(model, features=[]) for model in models]
     assert find_examples(bare, chain.load("cohort").split("test")).empty

@@ -33,7 +33,7 @@ def workspace(folder: RunFolder) -> Callable[..., Workspace]:
     """Make a workspace of the same folder: what another run would have."""
 
     def make(views: tuple[View, ...] = (), *, settings: Settings | None = None, **values: Any) -> Workspace:
-        sources = {f"input/{name}": Source(digest_of_value(v), lambda v=v: v) for name, v in values.items()}
+        sources = {f"input/{name}": Source(digest_of_value(v), v) for name, v in values.items()}
         return Workspace(folder, settings or Settings(), sources, views)
 
     return make

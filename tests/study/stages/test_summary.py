@@ -6,6 +6,7 @@ from itertools import combinations
 
 import pandas as pd
 
+from overread.files import to_json
 from overread.report import StudyResults
 from overread.study import Run
 from overread.study._settings import leave_out_unused
@@ -39,7 +40,7 @@ def test_settings_are_those_that_matter(chain: Chain, results: StudyResults) -> 
 def test_quarantined_images_are_told(chain: Chain) -> None:
     lost = [{"image_id": "case 099", "kind": "image", "reason": "is not an image"}]
     (made,) = chain.call("results", quarantined=lost).values()
-    assert made["study"]["quarantined"] == lost
+    assert to_json(made.study.quarantined) == lost
 
 
 def test_examples_are_the_images_with_most_to_see(chain: Chain) -> None:
@@ -58,4 +59,4 @@ def test_decisions_of_a_chair_are_counted(chain: Chain, results: StudyResults) -
     assert results.study.decisions == {}
     said = pd.DataFrame({"decision": ["lesion", "not", "lesion", "open"]})
     (made,) = chain.call("results", **{"input/adjudication": said}).values()
-    assert made["study"]["decisions"] == {"lesion": 2, "not": 1, "unsure": 0, "open": 1}
+    assert made.study.decisions == {"lesion": 2, "not": 1, "unsure": 0, "open": 1}

@@ -10,7 +10,7 @@ import pytest
 from overread.errors import FormatError, StorageError
 from overread.files import digest_of_bytes
 from overread.study import _store as run_folder
-from overread.study._store import FinishedRunFolder, Record, RunFolder, _read_record, json_bytes
+from overread.study._store import FinishedRunFolder, RunFolder, StageRecord, _read_record, json_bytes
 
 
 @pytest.fixture
@@ -148,8 +148,8 @@ def test_a_bit_flipped_anywhere_in_a_record_is_no_traceback(folder):
         assert _read_record(path) == read_record_of(whole)
 
 
-def read_record_of(content: bytes) -> Record:
-    return Record(**json.loads(content))
+def read_record_of(content: bytes) -> StageRecord:
+    return StageRecord(**json.loads(content))
 
 
 def test_a_finished_run_gives_what_it_wrote(folder):

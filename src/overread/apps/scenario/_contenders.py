@@ -53,7 +53,7 @@ class Relabelled(Soft):
         """Fit to the labels of this rule."""
         super().fit(model, self.relabel(split))
 
-    def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
+    def try_settings(self, grid: Sequence[dict[str, Any]], fold: Fold, settings: Any) -> Trial:
         """Fit paths to the labels of this rule, made of the rest of the fold alone."""
         return super().try_settings(grid, Fold(fold.held_out, self.relabel(fold.rest)), settings)
 

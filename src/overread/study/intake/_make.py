@@ -172,102 +172,171 @@ def make_study(
     pattern = _compiled(patient_pattern)
     if not {*unfinished_files(folder)} <= OWN_FILES:
         refuse_unfinished(folder)
-    known = find_table(folder, "images")
+    given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
+    looked = _look(folder, given, images_table, overwrite=overwrite, in_pixels=in_pixels, region=region)
+    salt = _salt_of(folder)
+    target = folder / "images.csv" if looked.is_fresh or looked.table is None else looked.table
+    if looked.is_fresh and looked.table not in (None, target):
+        raise UsageError(f"{looked.table}: is there already; take it away first")
+    listed = _list_images(looked, ids, salt, unsaid=("sex",) if patients == "none" else (), drop=drop)
+    images = _with_patients(listed.images, looked.found, patients, pattern, salt)
+    images = note_different(merge_patients(images, same_patient), different)
+    dropped = choose_dropped(drop, images, looked.find_findings(images), find_unread(folder, images))
+    plan = _plan(looked, replace(listed, images=images), dropped | listed.missing)
+    settings = None
+    if overwrite or not (folder / "study.toml").exists():
+        settings = _propose(folder, looked, plan.images, region)
+    written, n_dropped_marks = _write(folder, target, plan, settings)
+    findings = looked.find_findings(plan.images)
+    return MadeStudy(
+        n_images=len(plan.images),
+        n_patients=int(plan.images["patient_id"].loc[lambda ids: ids != ""].nunique()),
+        unreadable=plan.unreadable,
+        written=written,
+        unlisted=plan.unlisted,
+        notes=notes(folder, plan.images, findings, looked.domain),
+        findings=findings,
+        dropped=plan.dropped,
+        n_dropped_marks=n_dropped_marks,
+        stay_out=plan.stay_out,
+    )
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What there is: the folder's images table, usable files, why the others are not, and what the pictures show.
+
+    Where the table is made anew (``is_fresh``), files without a size of a pixel are not usable.
+    """
+
+    table: Path | None
+    found: list[FoundImage]
+    unreadable: dict[str, str]
+    domain: type[Domain]
+    is_fresh: bool
+
+    def find_findings(self, images: pd.DataFrame) -> list[Finding]:
+        """Find what is strange about the images of a table."""
+        by_path = {image.path: image for image in self.found}
+        columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
+        listed = [(image_id, patient, by_path[path]) for image_id, patient, path in columns]
+        return find_findings(listed, domain=self.domain, different=find_different(images))
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """An images table; reasons of rows without a file, of files left out before, and of new files that are no use."""
+
+    images: pd.DataFrame
+    missing: dict[str, str] = field(default_factory=dict)
+    taken_out: dict[str, str] = field(default_factory=dict)
+    unusable: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What is to be written: the images table, and what became of every other file (as in `MadeStudy`)."""
+
+    images: pd.DataFrame
+    dropped: dict[str, str]
+    stay_out: dict[str, str]
+    on_request: dict[str, str]
+    unreadable: dict[str, str]
+    unlisted: list[str]
+
+
+def _look(
+    folder: Path,
+    mm_per_px: tuple[float, float] | None,
+    images_table: Path | None,
+    *,
+    overwrite: bool,
+    in_pixels: bool,
+    region: str | None,
+) -> _Looked:
+    """Read every image file once, and decide what the images are."""
+    table = find_table(folder, "images")
     files = image_files(folder)
     if not files:
         raise InvalidInputError(
             f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders{_tell_other_files(folder)}"
         )
-    given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
-    spacings = Spacings.of(given, None if images_table is None else read_image_list(images_table))
+    spacings = Spacings.of(mm_per_px, None if images_table is None else read_image_list(images_table))
     found, unreadable = look_at_files(files, folder, spacings)
     if images_table is not None:
         _check_listed(found, spacings, images_table)
-    told = [] if known is None else images_in_pixels(read_table(known, "images"))
-    domain = guess_domain(found, in_pixels=in_pixels or bool(told), kind=region)
-    fresh = known is None or overwrite
-    if "px" in domain.units and fresh and find_table(folder, "marks") is None:
+    by_table = [] if table is None else images_in_pixels(read_table(table, "images"))
+    domain = guess_domain(found, in_pixels=in_pixels or bool(by_table), kind=region)
+    is_fresh = table is None or overwrite
+    if "px" in domain.units and is_fresh and find_table(folder, "marks") is None:
         # Nothing has a length yet, so that they can be counted in pixels.
         found = [image if image.mm_per_px else replace(image, mm_per_px=(1.0, 1.0)) for image in found]
-    if fresh:
+    if is_fresh:
         unreadable = {image.path: image.problem for image in found if image.mm_per_px is None} | unreadable
         found = [image for image in found if image.mm_per_px is not None]
     if not found:
         first = next(iter(unreadable.items()))
         raise InvalidInputError(f"{folder}: not one image can be read; {first[0]}: {first[1]}")
-    salt = _salt_of(folder)
-    target = folder / "images.csv" if known is None or fresh else known
-    if fresh and known is not None and known != target:
-        raise UsageError(f"{known}: is there already; take it away first")
-    missing: dict[str, str] = {}
-    taken_out: dict[str, str] = {}
-    unsaid = ("sex",) if patients == "none" else ()
-    if known is None or fresh:
-        images = _with_description(_new_table(found, ids, salt), found, unsaid)
-    else:
-        images, missing = _with_files(read_table(known, "images"), found, known, drop=drop)
-        images = _with_description(images, found, unsaid)
-        taken_out = read_dropped(folder)
-        waiting = {path for path, why in read_left_out(folder).items() if why != UNLISTED}
-        waiting -= {*taken_out, *images["path"]}
-        if (known_before := read_found(folder)) is not None:
-            waiting |= {image.path for image in found} - {*known_before, *images["path"]}
-        images = _add_rows(images, [image for image in found if image.path in waiting], ids, salt, unsaid)
-        unreadable |= {
-            image.path: image.problem for image in found if image.path in waiting and image.mm_per_px is None
-        }
-    images = merge_patients(_with_patients(images, found, patients, pattern, salt), same_patient)
-    images = note_different(images, different)
-    findings = _findings_of(images, found, domain)
-    dropped = choose_dropped(drop, images, findings, find_unread(folder, images)) | missing
+    return _Looked(table, found, unreadable, domain, is_fresh)
+
+
+def _list_images(
+    looked: _Looked, ids: str | None, salt: str, *, unsaid: Sequence[str], drop: Sequence[str]
+) -> _Listed:
+    """Make the images table anew, or find the files of the one that is there and add those that came since."""
+    found, table = looked.found, looked.table
+    if looked.is_fresh or table is None:
+        return _Listed(_with_description(_new_table(found, ids, salt), found, unsaid))
+    folder = table.parent
+    images, missing = _with_files(read_table(table, "images"), found, table, drop=drop)
+    images = _with_description(images, found, unsaid)
+    taken_out = read_dropped(folder)
+    waiting = {path for path, why in read_left_out(folder).items() if why != UNLISTED} - {*taken_out}
+    if (known_before := read_found(folder)) is not None:
+        waiting |= {image.path for image in found} - {*known_before}
+    new = [image for image in found if image.path in waiting - {*images["path"]}]
+    unusable = {image.path: image.problem for image in new if image.mm_per_px is None}
+    return _Listed(_add_rows(images, new, ids, salt, unsaid), missing, taken_out, unusable)
+
+
+def _plan(looked: _Looked, listed: _Listed, dropped: dict[str, str]) -> _Plan:
+    """Take the dropped images out of the table, and say of every file what becomes of it."""
+    images = listed.images
     paths = dict(zip(images["image_id"], images["path"], strict=True))
     images = images[~images["image_id"].isin(list(dropped))].reset_index(drop=True)
     if images.empty:
         raise UsageError("--drop: no image would be left")
-    if known is not None and find_table(folder, "marks") is not None:
-        _refuse_other_sizes(read_table(known, "images"), images, known)
-    listed = set(images["path"])
-    stay_out = {path: why for path, why in taken_out.items() if path not in listed}
+    if looked.table is not None and find_table(looked.table.parent, "marks") is not None:
+        _refuse_other_sizes(read_table(looked.table, "images"), images, looked.table)
+    kept = set(images["path"])
+    stay_out = {path: why for path, why in listed.taken_out.items() if path not in kept}
     on_request = stay_out | {paths.get(image, image): reason for image, reason in dropped.items()}
+    unreadable = looked.unreadable | listed.unusable
     unreadable = {path: why for path, why in unreadable.items() if path not in on_request}
-    unlisted = sorted({image.path for image in found} - listed - {*unreadable, *on_request})
-    moved, n_dropped_marks = drop_rows(folder, list(dropped)) if dropped else ({}, 0)
-    known_files = list_found_files(listed, unreadable | dict.fromkeys(unlisted, UNLISTED), on_request)
+    unlisted = sorted({image.path for image in looked.found} - kept - {*unreadable, *on_request})
+    return _Plan(images, dropped, stay_out, on_request, unreadable, unlisted)
+
+
+def _propose(folder: Path, looked: _Looked, images: pd.DataFrame, region: str | None) -> str:
+    """Return the text of study.toml, with what the domain of the images suggests."""
+    marks = find_table(folder, "marks")
+    table = None if marks is None else read_table(marks, "marks")
+    return settings_template(looked.domain.suggest(folder, images, table, kind=region))
+
+
+def _write(folder: Path, target: Path, plan: _Plan, settings: str | None) -> tuple[list[Path], int]:
+    """Write all tables together, and the settings; return the files, and how many marks were moved out."""
+    moved, n_marks = drop_rows(folder, list(plan.dropped)) if plan.dropped else ({}, 0)
+    left_out = plan.unreadable | dict.fromkeys(plan.unlisted, UNLISTED)
+    files = list_found_files(set(plan.images["path"]), left_out, plan.on_request)
     new = {
         **{name: (content,) for name, content in moved.items()},
-        FOUND_FILE: (table_bytes(known_files, folder / FOUND_FILE),),
-        target.name: (table_bytes(images, target),),
+        FOUND_FILE: (table_bytes(files, folder / FOUND_FILE),),
+        target.name: (table_bytes(plan.images, target),),
     }
-    if overwrite or not (folder / "study.toml").exists():
-        marks = find_table(folder, "marks")
-        proposed = domain.suggest(
-            folder, images, None if marks is None else read_table(marks, "marks"), kind=region
-        )
-        new["study.toml"] = (settings_template(proposed).encode(),)
-    written = write_together(folder, new)
-    left = _findings_of(images, found, domain)
-    of_patients = images["patient_id"]
-    n_patients = int(of_patients[of_patients != ""].nunique())
-    return MadeStudy(
-        len(images),
-        n_patients,
-        unreadable,
-        written,
-        unlisted,
-        notes(folder, images, left, domain),
-        left,
-        dropped,
-        n_dropped_marks,
-        stay_out,
-    )
-
-
-def _findings_of(images: pd.DataFrame, found: Sequence[FoundImage], domain: type[Domain]) -> list[Finding]:
-    """Find what is strange about the images of a table."""
-    by_path = {image.path: image for image in found}
-    columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
-    listed = [(image_id, patient, by_path[path]) for image_id, patient, path in columns]
-    return find_findings(listed, domain=domain, different=find_different(images))
+    if settings is not None:
+        new["study.toml"] = (settings.encode(),)
+    return write_together(folder, new), n_marks
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str] | None:

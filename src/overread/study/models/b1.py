@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import Field
 
 from overread._sections import Positive, Section
 from overread.models import RVMMIL
 from overread.study._cohort import Split
-from overread.study.models.base import StudyModel, bound_memory
+from overread.study.models.base import Parameters, StudyModel, bound_memory
+
+if TYPE_CHECKING:
+    from overread.study._settings import Settings
+
+
+Model = TypeVar("Model")
 
 
 class BaselineSettings(Section):
@@ -49,20 +55,20 @@ class B1(StudyModel):
     build_settings = ("b1.screen", "b1.max_iter")
     fits_from_disk = True
 
-    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+    def grid(self, split: Split, settings: Settings) -> list[Parameters]:
         """Every prune bound with every start."""
         return rvm_grid(settings.b1)
 
-    def build(self, parameters: Mapping[str, Any], settings: Any) -> RVMMIL:
+    def build(self, parameters: Parameters, settings: Settings) -> RVMMIL:
         """Make the model of a prune bound and a start."""
         own = settings.b1
         return RVMMIL(**parameters, screen=own.screen, max_iter=own.max_iter)
 
-    def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[RVMMIL]:
+    def fit_grid(self, grid: Sequence[Parameters], split: Split, settings: Settings) -> list[RVMMIL]:
         """Fit every setting, the bounds of a start together."""
         bags = self.take_bags(split)
 
-        def fit_bounds(parameters: Mapping[str, Any], bounds: Sequence[float]) -> list[RVMMIL]:
+        def fit_bounds(parameters: Parameters, bounds: Sequence[float]) -> list[RVMMIL]:
             model = self.build(parameters, settings)
             with bound_memory(model, split):
                 return model.fit_each(bags, bags.labels, prune_bounds=bounds)
@@ -71,20 +77,20 @@ class B1(StudyModel):
 
 
 def fit_bounds_together(
-    grid: Sequence[Mapping[str, Any]], fit_bounds: Callable[[Mapping[str, Any], Sequence[float]], list[Any]]
-) -> list[Any]:
+    grid: Sequence[Parameters], fit_bounds: Callable[[Parameters, Sequence[float]], list[Model]]
+) -> list[Model]:
     """Fit the settings of a grid, in calls that get all prune bounds of a start; return the models in its order."""
-    places: dict[Any, list[int]] = defaultdict(list)
+    places: dict[float, list[int]] = defaultdict(list)
     for place, parameters in enumerate(grid):
         places[parameters["alpha_init"]].append(place)
-    fitted: dict[int, Any] = {}
+    fitted: dict[int, Model] = {}
     for chosen in places.values():
         bounds = [grid[place]["prune_bound"] for place in chosen]
         fitted.update(zip(chosen, fit_bounds(grid[chosen[0]], bounds), strict=True))
     return [fitted[place] for place in range(len(grid))]
 
 
-def rvm_grid(own: Any) -> list[dict[str, Any]]:
+def rvm_grid(own: BaselineSettings) -> list[Parameters]:
     """Every prune bound with every start of a relevance vector machine."""
     return [
         {"prune_bound": bound, "alpha_init": alpha}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -14,7 +14,10 @@ from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
 from overread.study._cohort import NoFeatures, Split
 from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
-from overread.study.models.base import Fold, StudyModel, bound_memory
+from overread.study.models.base import Fold, Parameters, StudyModel, bound_memory
+
+if TYPE_CHECKING:
+    from overread.study._settings import Settings
 
 # Chosen by eye: each draw refits the mixture, and fewer give the ends of an interval no meaning.
 LEAST_DRAWS = 20
@@ -62,11 +65,11 @@ class B2(StudyModel):
     check_settings = ("b2.min_positives",)
     fits_from_disk = True
 
-    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+    def grid(self, split: Split, settings: Settings) -> list[Parameters]:
         """Every prune bound with every start."""
         return rvm_grid(settings.b2)
 
-    def build(self, parameters: Mapping[str, Any], settings: Any) -> ReaderMixture:
+    def build(self, parameters: Parameters, settings: Settings) -> ReaderMixture:
         """Make the model of a prune bound and a start."""
         own = settings.b2
         return ReaderMixture(
@@ -86,11 +89,11 @@ class B2(StudyModel):
         with bound_memory(model, split):
             model.fit(self.take_bags(split), reader_bags=split.reader_bags)
 
-    def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[ReaderMixture]:
+    def fit_grid(self, grid: Sequence[Parameters], split: Split, settings: Settings) -> list[ReaderMixture]:
         """Fit every setting, the bounds of a start together."""
         bags = self.take_bags(split)
 
-        def fit_bounds(parameters: Mapping[str, Any], bounds: Sequence[float]) -> list[ReaderMixture]:
+        def fit_bounds(parameters: Parameters, bounds: Sequence[float]) -> list[ReaderMixture]:
             model = self.prepare_for_folds(self.build(parameters, settings))
             with bound_memory(model, split):
                 return model.fit_each(bags, reader_bags=split.reader_bags, prune_bounds=bounds)
@@ -101,7 +104,7 @@ class B2(StudyModel):
         """Spare the folds the intervals of the readers' weights, which nobody reads."""
         return model.set_params(n_bootstrap=0)
 
-    def check(self, training: Split, folds: Iterable[Fold], settings: Any) -> None:
+    def check(self, training: Split, folds: Iterable[Fold], settings: Settings) -> None:
         """Refuse a study in which some set that B2 is fitted to has no reader to learn from.
 
         Raises

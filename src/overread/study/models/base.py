@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,12 @@ from overread.errors import InvalidInputError
 from overread.models import count_features, linear_scores
 from overread.study._cohort import Features, Split
 
+if TYPE_CHECKING:
+    from overread.study._settings import Settings
+
 Floats = NDArray[np.float64]
+Parameters: TypeAlias = dict[str, Any]
+"""One setting of a model: plain values that `StudyModel.build` makes a model of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,18 +88,18 @@ class StudyModel(ABC):
     fits_on_cluster: ClassVar[bool] = False
 
     @abstractmethod
-    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+    def grid(self, split: Split, settings: Settings) -> list[Parameters]:
         """Return the settings to choose from: plain values that `build` makes a model of.
 
         The split is all that models will be fitted to.
         """
 
-    def take_grid(self, files: Mapping[str, Any], split: Split, settings: Any) -> list[dict[str, Any]]:
+    def take_grid(self, files: Mapping[str, Any], split: Split, settings: Settings) -> list[Parameters]:
         """Return the grid of the run itself, which may be in the files `grid_reads` already."""
         return self.grid(split, settings)
 
     @abstractmethod
-    def build(self, parameters: Mapping[str, Any], settings: Any) -> Any:
+    def build(self, parameters: Parameters, settings: Settings) -> Any:
         """Make the unfitted model of one setting."""
 
     def take_bags(self, split: Split) -> Bags:
@@ -125,20 +130,20 @@ class StudyModel(ABC):
         blocks = features.read_blocks(model.used_columns_)
         return np.concatenate([np.empty(0), *(np.asarray(model.score_used(block)) for block in blocks)])
 
-    def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
+    def try_settings(self, grid: Sequence[Parameters], fold: Fold, settings: Settings) -> Trial:
         """Fit every setting to the rest of a fold, and score what is held out."""
         models = self.fit_grid(grid, fold.rest, settings)
         columns = [self.score(model, fold.held_out.features) for model in models]
         return Trial(np.column_stack(columns), [count_features(model) for model in models])
 
-    def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[Any]:
+    def fit_grid(self, grid: Sequence[Parameters], split: Split, settings: Settings) -> list[Any]:
         """Fit every setting to a split, one by one; a model whose settings share work does it here."""
         models = [self.prepare_for_folds(self.build(parameters, settings)) for parameters in grid]
         for model in count_steps("settings", models):
             self.fit(model, split)
         return models
 
-    def check(self, training: Split, folds: Iterable[Fold], settings: Any) -> None:
+    def check(self, training: Split, folds: Iterable[Fold], settings: Settings) -> None:
         """Refuse a study that the model cannot be fitted to, by `InvalidInputError`; the run then skips the model."""
         return
 

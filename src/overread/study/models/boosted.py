@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from overread._sections import Positive, Section
 from overread.models import BoostedBags
 from overread.study._cohort import Features, Split
-from overread.study.models.base import StudyModel
+from overread.study.models.base import Parameters, StudyModel
+
+if TYPE_CHECKING:
+    from overread.study._settings import Settings
 
 
 class BoostedSettings(Section):
@@ -52,11 +54,11 @@ class Boosted(StudyModel):
         "seed",
     )
 
-    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+    def grid(self, split: Split, settings: Settings) -> list[Parameters]:
         """Every number of trees."""
         return [{"n_trees": n_trees} for n_trees in settings.boosted.n_trees]
 
-    def build(self, parameters: Mapping[str, Any], settings: Any) -> BoostedBags:
+    def build(self, parameters: Parameters, settings: Settings) -> BoostedBags:
         """Make the model of a number of trees."""
         own = settings.boosted
         return BoostedBags(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,10 @@ from overread.files import from_json
 from overread.froc import LAMBDA_FP_TARGETS, LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
 from overread.models import MIN_RATIO, SoftMILLogisticRegression, SoftMILPath
 from overread.study._cohort import Features, Split
-from overread.study.models.base import Fold, StudyModel, Trial, score_linearly
+from overread.study.models.base import Fold, Parameters, StudyModel, Trial, score_linearly
+
+if TYPE_CHECKING:
+    from overread.study._settings import Settings
 
 Normalization = Literal["none", "bags", "class"]
 PAPER_FILE = "tuning/paper.json"
@@ -84,7 +87,7 @@ class Soft(StudyModel):
     fits_on_cluster = True
     build_settings = ("soft.divide_by_features", "soft.n_init", "seed")
 
-    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+    def grid(self, split: Split, settings: Settings) -> list[Parameters]:
         """Penalties of each normalization, from the largest that matters to a share of it; or the paper's choice."""
         soft = settings.soft
         if soft.rule == "paper":
@@ -100,13 +103,13 @@ class Soft(StudyModel):
             {"lam": float(lam), "normalization": name} for name, values in lambdas.items() for lam in values
         ]
 
-    def take_grid(self, files: Mapping[str, Any], split: Split, settings: Any) -> list[dict[str, Any]]:
+    def take_grid(self, files: Mapping[str, Any], split: Split, settings: Settings) -> list[Parameters]:
         """Take the paper's choice from the stage that made it for the report."""
         if settings.soft.rule == "paper":
             return _list_choice(from_json(LambdaChoice, files[PAPER_FILE], PAPER_FILE), split)
         return self.grid(split, settings)
 
-    def build(self, parameters: Mapping[str, Any], settings: Any) -> SoftMILLogisticRegression:
+    def build(self, parameters: Parameters, settings: Settings) -> SoftMILLogisticRegression:
         """Make the model of a penalty and a normalization."""
         return SoftMILLogisticRegression(
             parameters["lam"],
@@ -116,7 +119,7 @@ class Soft(StudyModel):
             random_state=settings.seed,
         )
 
-    def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
+    def try_settings(self, grid: Sequence[Parameters], fold: Fold, settings: Settings) -> Trial:
         """Fit one path a normalization, on the common penalties, which are those of the whole."""
         bags = self.take_bags(fold.rest)
         whole = (fold.rest, fold.held_out)
@@ -130,7 +133,7 @@ class Soft(StudyModel):
         return Trial(np.column_stack(columns), counts)
 
 
-def _list_choice(choice: LambdaChoice, whole: Split) -> list[dict[str, Any]]:
+def _list_choice(choice: LambdaChoice, whole: Split) -> list[Parameters]:
     """Return a grid of the one setting that was chosen on training, for the fit to the whole."""
     name = choice.normalization
     lam = carry_penalty(choice.lam, name, [whole.split("training")], whole)
@@ -147,7 +150,7 @@ def carry_penalty(lam: float, normalization: str | None, judged: Sequence[Split]
     return lam * fitted.weight / sum(one.weight for one in judged)
 
 
-def make_path(split: Split, settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:
+def make_path(split: Split, settings: Settings, normalization: Normalization, **grid: Any) -> SoftMILPath:
     """Make the unfitted path of a normalization, for a split."""
     return SoftMILPath(
         **grid,
@@ -158,7 +161,7 @@ def make_path(split: Split, settings: Any, normalization: Any, **grid: Any) -> S
     )
 
 
-def fit_path(split: Split, settings: Any, normalization: Any) -> SoftMILPath:
+def fit_path(split: Split, settings: Settings, normalization: Normalization) -> SoftMILPath:
     """Fit a path of the settings' penalties to a split."""
     soft, bags = settings.soft, split.bags("soft", spread=True)
     path = make_path(split, settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)
@@ -185,7 +188,7 @@ class PathScores:
 
 
 def choose_by_paper(
-    whole: Split, settings: Any, paths: Mapping[str, SoftMILPath] | None = None
+    whole: Split, settings: Settings, paths: Mapping[str, SoftMILPath] | None = None
 ) -> LambdaChoice:
     """Choose penalty and normalization by the paper's rule (section 6.1): paths on training, judged on validation."""
     soft = settings.soft

@@ -7,10 +7,9 @@ with, is larger than its strongest candidate, so a map fitted to bags makes the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +21,9 @@ from overread.froc import Matching, SettingChoice, choose_setting
 from overread.models import count_features
 from overread.study._calibration import ScoreCalibration, fit_score_map
 from overread.study._cohort import Split
+from overread.study._settings import Settings
 from overread.study.models.base import Fold
-from overread.study.stages.stage import Inputs, Stage
+from overread.study.stages.stage import Inputs, Made, Stage
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def calibration_stage(name: str) -> Stage:
     )
 
 
-def _calibrate(inputs: Inputs, *, name: str) -> Mapping[str, Any]:
+def _calibrate(inputs: Inputs, *, name: str) -> Made:
     """Fit the map to places of training + validation, scored by models that did not see their patient."""
     merged = inputs["cohort"].split("training", "validation")
     scores = inputs[f"tables/out_of_fold_{name}.parquet"]["score"].to_numpy()
@@ -46,7 +46,7 @@ def _calibrate(inputs: Inputs, *, name: str) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class ShownPlaces:
     """Candidates that are shown, one a place.
 
     Attributes
@@ -64,18 +64,18 @@ class Places:
     rows: NDArray[np.intp]
     labels: Floats
     weights: Floats
-    images: NDArray[Any]
-    patients: NDArray[Any]
+    images: NDArray[np.object_]
+    patients: NDArray[np.object_]
 
 
-def find_places(split: Split, scores: Floats) -> Places:
+def find_places(split: Split, scores: Floats) -> ShownPlaces:
     """Find the candidates of a split that are shown with these scores."""
     rows = np.flatnonzero(split.matching.require_geometry().find_shown(split.counting, scores))
     labels = np.zeros(len(scores))
     probability = split.truth["probability"].to_numpy(np.float64)
     np.maximum.at(labels, split.hits["candidate_row"].to_numpy(), probability[split.hits["truth_row"]])
     images = split.candidates["image_id"].iloc[rows]
-    return Places(
+    return ShownPlaces(
         rows=rows,
         labels=labels[rows],
         weights=weigh_readings(images, split.readings, split.n_max, split.truth),
@@ -109,7 +109,7 @@ def supported_stage(wanted: Sequence[str]) -> Stage:
     )
 
 
-def _support_model(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]:
+def _support_model(inputs: Inputs, *, names: Sequence[str]) -> Made:
     """Choose by the out-of-fold scores of training + validation."""
     choice = choose_model(
         inputs["cohort"].split("training", "validation").matching,
@@ -127,7 +127,7 @@ def _support_model(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]
 
 
 def choose_model(
-    matching: Matching, scores: Sequence[Floats], n_features: Sequence[int], settings: Any
+    matching: Matching, scores: Sequence[Floats], n_features: Sequence[int], settings: Settings
 ) -> SettingChoice:
     """Choose among models as among settings: the most compact that cannot be told from the best out of fold."""
     return choose_setting(

@@ -93,7 +93,7 @@ def make_folds(whole: Split, n_folds: int, seed: int) -> Folds:
 def chosen_view(model: str) -> View:
     """Return the view of the parameters that tuning chose; how they were chosen does not matter to it."""
 
-    def make(inputs: Inputs) -> Any:
+    def make(inputs: Inputs) -> object:
         return inputs[f"tuning/{model}.json"]["parameters"]
 
     return View(f"chosen/{model}", reads=(f"tuning/{model}.json",), make=make, key=dict)

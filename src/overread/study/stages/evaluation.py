@@ -47,7 +47,7 @@ from overread.report import (
 )
 from overread.study._calibration import ScoreCalibration
 from overread.study._cohort import KEYS, Cohort, Split
-from overread.study._settings import leave_out_unused
+from overread.study._settings import Settings, leave_out_unused
 from overread.study.models import MODELS
 from overread.study.models.base import StudyModel
 from overread.study.stages.calibration import find_places
@@ -61,7 +61,7 @@ from overread.study.stages.performance import (
     shown_point,
 )
 from overread.study.stages.scores import DETECTOR, TREATMENTS, MatchedScores, tabulate_objects
-from overread.study.stages.stage import Inputs, Stage
+from overread.study.stages.stage import Inputs, Made, Stage
 from overread.tables import UNIT_WORDS
 from overread.truth import DECISIONS, MergeOptions, ReaderStatistics
 
@@ -108,7 +108,7 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
     return tables
 
 
-def compare_all_models(matched: Mapping[str, MatchedScores], settings: Any) -> list[Comparison]:
+def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings) -> list[Comparison]:
     """Compare every two models on the test set under both treatments; whole curves under the study's own."""
     options = settings.evaluation
     found = []
@@ -134,7 +134,7 @@ N_EXAMPLES = 2
 SPLITS = ("training", "validation", "test")
 
 
-def plain_settings(settings: Any) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, object]:
     """Return the declared settings that are used as plain values."""
     plain = {
         name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
@@ -224,7 +224,7 @@ def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
     ]
 
 
-def describe_paper_choice(record: dict[str, Any], settings: Any) -> PaperChoice:
+def describe_paper_choice(record: object, settings: Settings) -> PaperChoice:
     """Return the choice of lambda by the paper's rule with its bounds."""
     soft = settings.soft
     choice = from_json(LambdaChoice, record, "tuning/paper.json")
@@ -249,7 +249,7 @@ SETTINGS = (
 )
 
 
-def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
+def results_stage(wanted: Sequence[str], *, is_nested: bool, has_failed: bool = False) -> Stage:
     """Return the stage that evaluates the models of these names."""
     return Stage(
         "results",
@@ -266,6 +266,7 @@ def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
             *(f"tuning/{name}_map.json" for name in wanted),
             "supported.json",
             SKIPPED_FILE,
+            *(["failed_models"] if has_failed else []),
             *([f"tuning/nested_{DETECTOR}.json"] if is_nested else []),
             *(["tuning/paper.json"] if "soft" in wanted else []),
             "tables/image_facts.parquet",
@@ -277,7 +278,7 @@ def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
     )
 
 
-def evaluate(inputs: Inputs) -> Mapping[str, Any]:
+def evaluate(inputs: Inputs) -> Made:
     """Compute every number of a run."""
     settings, matched = inputs.settings, inputs["matched"]
     options = settings.evaluation
@@ -287,6 +288,8 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     detector: MatchedScores = inputs["matched_detector"]
     point = shown_point(detector, settings)
     headline = _find_headline(inputs)
+    lists = [name for name in (SKIPPED_FILE, "failed_models") if name in inputs]
+    skipped = {name: why for one in lists for name, why in inputs[one].items()}
     comparisons = compare_all_models(matched, settings)
     reader_points = judge_readers(
         inputs["tables/readers.parquet"]["reader_id"],
@@ -315,7 +318,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         if "soft" in matched
         else None,
         models=models,
-        skipped_models={MODELS[name].title: why for name, why in inputs[SKIPPED_FILE].items()},
+        skipped_models={MODELS[name].title: why for name, why in skipped.items()},
         headline=headline,
         reader_points=reader_points,
         verdict=reach_verdict(
@@ -342,7 +345,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         ),
         feature_examples=find_examples(models, cohort.unseen),
     )
-    return {"results.json": to_json(results)}
+    return {"results.json": results}
 
 
 def _find_headline(inputs: Inputs) -> Headline:

@@ -8,23 +8,33 @@ Every model of the study is checked before any of them takes its time, and fitte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.errors import InvalidInputError
+from overread.errors import FitError, InvalidInputError, NotConvergedError
 from overread.files import to_json
 from overread.froc import SettingChoice, choose_setting
 from overread.study._cohort import KEYS, Split
-from overread.study.models.base import Fold, StudyModel
+from overread.study._settings import Settings
+from overread.study.models.base import Fold, Parameters, StudyModel
 from overread.study.models.soft import choose_by_paper
 from overread.study.stages.cohort import make_folds
-from overread.study.stages.stage import Inputs, Stage
+from overread.study.stages.stage import Inputs, Made, Stage
+
+
+@contextmanager
+def blame_model(name: str) -> Iterator[None]:
+    """Turn what a fit of a model may raise into `FitError`; the run then goes on without the model."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, NotConvergedError) as error:
+        raise FitError(name, str(error) or type(error).__name__) from error
 
 
 def tuning_stages(model: StudyModel, n_folds: int) -> list[Stage]:
@@ -63,14 +73,15 @@ ENDS = (".parquet", ".json")
 CHOICE_SETTINGS = ("models.choice_fp_targets", "models.standard_errors", "seed")
 
 
-def _list_settings(inputs: Inputs, *, model: StudyModel) -> Mapping[str, Any]:
+def _list_settings(inputs: Inputs, *, model: StudyModel) -> Made:
     """List the settings to choose from."""
     merged = inputs["cohort"].split("training", "validation")
     files = {name: inputs[name] for name in model.grid_reads}
-    return {f"tuning/{model.name}_grid.json": model.take_grid(files, merged, inputs.settings)}
+    with blame_model(model.name):
+        return {f"tuning/{model.name}_grid.json": model.take_grid(files, merged, inputs.settings)}
 
 
-def _try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Mapping[str, Any]:
+def _try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Made:
     """Try all settings on one fold; with fewer patients than folds the last ones have no images."""
     folds, grid = inputs["folds"], inputs[f"tuning/{model.name}_grid.json"]
     place = f"tuning/{model.name}_fold_{k}"
@@ -83,16 +94,17 @@ def _try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Mapping[str, A
 
 
 def score_held_out(
-    model: StudyModel, grid: list[dict[str, Any]], fold: Fold, settings: Any
+    model: StudyModel, grid: list[Parameters], fold: Fold, settings: Settings
 ) -> tuple[pd.DataFrame, list[int]]:
     """Score the candidates that a fold holds out, a column a setting; and count the features of each setting."""
-    trial = model.try_settings(grid, fold, settings)
+    with blame_model(model.name):
+        trial = model.try_settings(grid, fold, settings)
     names = [str(column) for column in range(len(grid))]
     keys = fold.held_out.candidates[KEYS]
     return pd.concat([keys, pd.DataFrame(trial.scores, columns=names)], axis=1), trial.n_features
 
 
-def _choose_from_folds(inputs: Inputs, *, model: StudyModel, files: list[str]) -> Mapping[str, Any]:
+def _choose_from_folds(inputs: Inputs, *, model: StudyModel, files: list[str]) -> Made:
     """Put the folds together, choose, and keep the chosen setting's scores."""
     merged = inputs["cohort"].split("training", "validation")
     grid = inputs[f"tuning/{model.name}_grid.json"]
@@ -108,7 +120,7 @@ def _choose_from_folds(inputs: Inputs, *, model: StudyModel, files: list[str]) -
 
 
 def choose_from_trials(
-    split: Split, trials: Sequence[tuple[pd.DataFrame, list[int]]], settings: Any
+    split: Split, trials: Sequence[tuple[pd.DataFrame, list[int]]], settings: Settings
 ) -> tuple[SettingChoice, pd.DataFrame]:
     """Choose by what `score_held_out` gave of each fold of a split; return the chosen setting's scores as well."""
     scores = FoldScores([table for table, _ in trials if len(table)], split)
@@ -151,16 +163,18 @@ class FoldScores:
         return scores
 
 
-def _tell_choice(choice: SettingChoice, grid: list[dict[str, Any]]) -> Any:
+def _tell_choice(choice: SettingChoice, grid: list[Parameters]) -> dict[str, object]:
     """Return the choice as plain values, what differs between the settings in front of its table."""
     differing = [key for key in grid[0] if len({str(one[key]) for one in grid}) > 1]
     table = pd.concat([pd.DataFrame(grid)[differing], choice.table], axis=1)
     return {**to_json(choice), "table": to_json(table)}
 
 
-def _choose_as_the_paper(inputs: Inputs) -> Mapping[str, Any]:
+def _choose_as_the_paper(inputs: Inputs) -> Made:
     """Choose the soft model's penalty by the paper's rule, to be shown beside ours."""
-    return {"tuning/paper.json": to_json(choose_by_paper(inputs["cohort"], inputs.settings))}
+    cohort = inputs["cohort"]
+    with blame_model("soft"):
+        return {"tuning/paper.json": to_json(choose_by_paper(cohort, inputs.settings))}
 
 
 PAPER_CHOICE = Stage(
@@ -180,7 +194,7 @@ def check_stage(models: Sequence[StudyModel]) -> Stage:
     """Return the stage that sees which models cannot be fitted, and why; the run goes on without them."""
     checked = [model for model in models if model.check_settings]
 
-    def make(inputs: Inputs) -> Mapping[str, Any]:
+    def make(inputs: Inputs) -> Made:
         settings, skipped = inputs.settings, {}
         for model in checked:
             cohort = inputs["cohort"]
@@ -224,8 +238,10 @@ def fit_stage(model: StudyModel) -> Stage:
     )
 
 
-def _fit_chosen(inputs: Inputs, *, model: StudyModel) -> Mapping[str, Any]:
+def _fit_chosen(inputs: Inputs, *, model: StudyModel) -> Made:
     """Fit the chosen setting."""
     fitted = model.build(inputs[f"chosen/{model.name}"], inputs.settings)
-    model.fit(fitted, inputs["cohort"].split("training", "validation"))
+    merged = inputs["cohort"].split("training", "validation")
+    with blame_model(model.name):
+        model.fit(fitted, merged)
     return {f"models/{model.name}.json": fitted}

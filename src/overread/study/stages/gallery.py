@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from overread.froc import Matching, performance_by
 from overread.images import SpacingSource
 from overread.report import N_TOLD, Description, Gallery, ModelResult, Spread, Subgroup
 from overread.study._cohort import KEYS, Cohort, Split
+from overread.study._settings import Evaluation
 from overread.study.intake._columns import measure_spread
 
 PLACE = ("x_mm", "y_mm", "radius_mm")
@@ -171,7 +171,7 @@ def evaluate_subgroups(
     test: Matching,
     values: Mapping[str, Mapping[str, str]],
     threshold: float,
-    options: Any,
+    options: Evaluation,
     seed: int,
 ) -> list[Subgroup]:
     """Judge the detector in each group of test images; nothing where no score reaches the threshold.

@@ -20,12 +20,12 @@ from overread.errors import InvalidInputError, TableError
 from overread.files import FileDigests, digest_of_bytes, encode_columns, fill_columns
 from overread.marks import find_path
 from overread.study._cohort import KEYS
-from overread.study._image_jobs import ImageSample, make_jobs, work_on_images
+from overread.study._image_jobs import make_jobs, work_on_images
 from overread.study._near_copies import compare_rows, compare_sketches, refuse_copies
 from overread.study._pipeline import PipelineSpec
 from overread.study._store import CANDIDATE_COLUMNS, Manifest, RunFolder, Shard, decode_shard, shard_file
 from overread.study.executors._executors import Executor
-from overread.study.stages.stage import Inputs, Stage, View
+from overread.study.stages.stage import Inputs, Made, Stage, View
 from overread.tables import outside_the_image, raise_or_warn
 
 # Features of many images are written together, in blocks of 64 MB, so that a part of a column is a write of some size.
@@ -56,15 +56,12 @@ class Workshop:
         Makes who does it.
     say
         Called with lines for log and screen.
-    learn
-        Called with what a sample of the images took.
     """
 
     folder: RunFolder
     pipeline: PipelineSpec
     make_executor: Callable[[], Executor]
     say: Callable[[str], None]
-    learn: Callable[[ImageSample], None] = lambda sample: None
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
     )
 
 
-def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
+def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
     """Bring the shards up to date; nothing is returned where nothing was to be done."""
     folder = workshop.folder
     digests = FileDigests(folder.path("file_digests.json"))
@@ -122,7 +119,7 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     _refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()
     try:
-        worked = work_on_images(folder, jobs, executor, say=workshop.say, learn=workshop.learn)
+        worked = work_on_images(folder, jobs, executor, say=workshop.say)
     finally:
         executor.close()
     if not any(entry.sha256 for entry in worked.manifest.entries.values()):
@@ -200,7 +197,7 @@ def places_stage(*, own_candidates: bool) -> Stage:
     )
 
 
-def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Mapping[str, Any]:
+def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Made:
     """Refuse what lies outside its image by a whole image, and warn of what lies outside at all."""
     facts = inputs["tables/image_facts.parquet"]
     if not {"width_mm", "height_mm"} <= set(facts.columns):
@@ -237,7 +234,7 @@ def gather_stage(*, own_features: bool) -> Stage:
     return Stage("candidates", reads=reads, writes=TABLES, make=_gather_shards)
 
 
-def _gather_shards(inputs: Inputs) -> Mapping[str, Any]:
+def _gather_shards(inputs: Inputs) -> Made:
     """Decode every shard twice: for the tables, and for the features, of which no more than a block is held."""
     joined: list[pd.DataFrame] = []
     tables: list[pd.DataFrame] = []
@@ -288,7 +285,7 @@ def _join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarr
         yield np.concatenate(waiting)
 
 
-def _take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
+def _take_own_tables(inputs: Inputs) -> Made:
     """Take the tables that the study brings along; rows of features that belong to no candidate are left out.
 
     Raises

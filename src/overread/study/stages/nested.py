@@ -8,10 +8,9 @@ which the thresholds that each fold locked are common to all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,12 +19,13 @@ from overread.files import to_json
 from overread.froc import to_fp_scale
 from overread.models import count_features
 from overread.study._cohort import KEYS
+from overread.study._settings import Settings
 from overread.study.models.base import Fold, StudyModel
 from overread.study.stages.calibration import choose_model, fit_place_map
 from overread.study.stages.cohort import Folds, make_folds
-from overread.study.stages.fitting import CHOICE_SETTINGS, choose_from_trials, score_held_out
+from overread.study.stages.fitting import CHOICE_SETTINGS, blame_model, choose_from_trials, score_held_out
 from overread.study.stages.scores import DETECTOR, SOURCES, TREATMENTS, name_scale
-from overread.study.stages.stage import Inputs, Stage, View
+from overread.study.stages.stage import Inputs, Made, Stage, View
 
 SCALES = tuple(product(SOURCES, TREATMENTS))
 COLUMNS = (*KEYS, "score", "probability", *(name_scale(*scale) for scale in SCALES))
@@ -81,11 +81,11 @@ def nested_stages(model: StudyModel, n_folds: int) -> list[Stage]:
     ]
 
 
-def _nest_fold(inputs: Inputs, *, model: StudyModel, k: int, file: str) -> Mapping[str, Any]:
+def _nest_fold(inputs: Inputs, *, model: StudyModel, k: int, file: str) -> Made:
     """Do one outer fold; where images that were given up leave fewer patients than folds, the last ones are empty."""
     folds = inputs["outer_folds"]
     if k >= len(folds):
-        made: tuple[Any, ...] = (_make_empty(COLUMNS), _make_empty(INNER_COLUMNS), None)
+        made: tuple[object, ...] = (_make_empty(COLUMNS), _make_empty(INNER_COLUMNS), None)
     else:
         made = do_outer_fold(folds[k], model, inputs.settings)
     return {f"{file}{end}": part for end, part in zip(PARTS, made, strict=True)}
@@ -97,7 +97,7 @@ def _make_empty(columns: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(columns=list(columns)).astype(types)
 
 
-def _join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Mapping[str, Any]:
+def _join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Made:
     """Put the outer folds of a model together; the column fold says which one a row is of."""
     outside, inside = (
         pd.concat(
@@ -114,16 +114,18 @@ def _join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Map
 
 
 def do_outer_fold(
-    fold: Fold, model: StudyModel, settings: Any
-) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    fold: Fold, model: StudyModel, settings: Settings
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
     """Choose and fit on the rest of a fold, score what it holds out; return also the rest's out-of-fold scores."""
     rest, held_out = fold.rest, fold.held_out
-    grid = model.grid(rest, settings)
+    with blame_model(model.name):
+        grid = model.grid(rest, settings)
     folds = make_folds(rest, settings.models.folds, settings.seed)
     trials = [score_held_out(model, grid, one, settings) for one in folds if len(one.held_out.candidates)]
     choice, out_of_fold = choose_from_trials(rest, trials, settings)
     fitted = model.prepare_for_folds(model.build(grid[choice.position], settings))
-    model.fit(fitted, rest)
+    with blame_model(model.name):
+        model.fit(fitted, rest)
     own = {
         "in_sample": model.score(fitted, rest.features),
         "out_of_fold": out_of_fold["score"].to_numpy(),
@@ -160,7 +162,7 @@ def nested_detector_stage(wanted: Sequence[str]) -> Stage:
     )
 
 
-def _choose_in_each_fold(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]:
+def _choose_in_each_fold(inputs: Inputs, *, names: Sequence[str]) -> Made:
     """Take from each outer fold the scores of the model that is supported there."""
     chosen, tables = [], []
     for k, fold in enumerate(inputs["outer_folds"]):

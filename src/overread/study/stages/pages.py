@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +14,6 @@ from overread.errors import OverreadError
 from overread.files import from_json, to_json
 from overread.report import (
     CARD_FILE,
-    Pictures,
-    RunHead,
-    StudyResults,
     cut_pictures,
     draw_figures,
     head_run,
@@ -28,7 +24,8 @@ from overread.report import (
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
 from overread.study._cohort import Cohort
 from overread.study._detector import make_detector
-from overread.study.stages.stage import Inputs, Stage
+from overread.study._settings import Settings
+from overread.study.stages.stage import Inputs, Made, Stage
 
 # By the kind of the run's figures, which are not the detector's own where all patients trained it.
 TRAINED_ON = {
@@ -50,14 +47,14 @@ def pictures_stage(*, has_images: bool) -> Stage:
     )
 
 
-def _cut_crops(inputs: Inputs) -> Mapping[str, Any]:
+def _cut_crops(inputs: Inputs) -> Made:
     """Open the images of the gallery and of the examples, each once."""
     images = inputs["input/images"].set_index("image_id")
     opener = partial(_open_image, images, inputs["input/folder"], inputs.settings)
-    return {"pictures.json": to_json(cut_pictures(_results(inputs), opener))}
+    return {"pictures.json": cut_pictures(inputs["results.json"], opener)}
 
 
-def _open_image(images: pd.DataFrame, folder: Path, settings: Any, image_id: str) -> DomainImage | None:
+def _open_image(images: pd.DataFrame, folder: Path, settings: Settings, image_id: str) -> DomainImage | None:
     """Read an image of the study; one that cannot be opened gives no picture."""
     row = images.loc[image_id]
     if not row.get("path"):
@@ -71,31 +68,31 @@ def _open_image(images: pd.DataFrame, folder: Path, settings: Any, image_id: str
         return None
 
 
-def draw(inputs: Inputs) -> Mapping[str, Any]:
+def draw(inputs: Inputs) -> Made:
     """Draw the figures, as SVG by name."""
-    return {"figures.json": dict(draw_figures(_results(inputs), _pictures(inputs)))}
+    return {"figures.json": dict(draw_figures(inputs["results.json"], inputs["pictures.json"]))}
 
 
-def _render(inputs: Inputs) -> Mapping[str, Any]:
+def _render(inputs: Inputs) -> Made:
     """Fill the templates of the page."""
-    page = render_study(_results(inputs), inputs["figures.json"], _pictures(inputs), _head(inputs))
-    return {"report.html": page}
+    names = ("results.json", "figures.json", "pictures.json", "head.json")
+    return {"report.html": render_study(*(inputs[name] for name in names))}
 
 
-def _fill_card(inputs: Inputs) -> Mapping[str, Any]:
+def _fill_card(inputs: Inputs) -> Made:
     """Write the model card of the results."""
-    return {CARD_FILE: write_model_card(_results(inputs), _head(inputs))}
+    return {CARD_FILE: write_model_card(inputs["results.json"], inputs["head.json"])}
 
 
-def _write_head(inputs: Inputs) -> Mapping[str, Any]:
+def _write_head(inputs: Inputs) -> Made:
     """Name the run; the date stays as long as the results do."""
-    return {"head.json": to_json(head_run(**inputs["names"], results=inputs["results.json"]))}
+    return {"head.json": head_run(**inputs["names"], results=to_json(inputs["results.json"]))}
 
 
 def detector_stage(wanted: Sequence[str]) -> Stage:
     """Return the stage that makes the supported model's detector; it finds candidates as the run's pipeline did."""
 
-    def make(inputs: Inputs) -> Mapping[str, Any]:
+    def make(inputs: Inputs) -> Made:
         name = inputs["supported.json"]["model"]
         model = inputs[f"models/{name}.json"]
         trained = inputs["cohort"].split("training", "validation").features
@@ -107,7 +104,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             inputs["pipeline"],
             inputs.settings.hits,
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
-            " ".join(sum_up(_results(inputs))),
+            " ".join(sum_up(inputs["results.json"])),
             TrainingFingerprints.of(_hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
             (float(column.mean(dtype=np.float64)) for column in trained.read_columns(model.used_columns_)),
         )
@@ -146,15 +143,3 @@ REPORT = Stage(
     writes=("report.html",),
     make=_render,
 )
-
-
-def _results(inputs: Inputs) -> StudyResults:
-    return from_json(StudyResults, inputs["results.json"], "results.json")
-
-
-def _pictures(inputs: Inputs) -> Pictures:
-    return from_json(Pictures, inputs["pictures.json"], "pictures.json")
-
-
-def _head(inputs: Inputs) -> RunHead:
-    return from_json(RunHead, inputs["head.json"], "head.json")

@@ -48,7 +48,8 @@ from overread.froc import (
 )
 from overread.report import Comparison, Counted, SetResult, Verdict
 from overread.study._cohort import KEYS, Split
-from overread.study.stages.scores import SOURCES, MatchedScores
+from overread.study._settings import Settings
+from overread.study.stages.scores import SOURCES, MatchedScores, Treatment
 from overread.study.stages.stage import Inputs
 from overread.truth import FEWEST_READINGS, MergeOptions, merge_objects
 
@@ -163,7 +164,7 @@ SLIDER = tuple(round(0.05 * step, 2) for step in range(61))
 SHOWN_FP = 1.0
 
 
-def evaluate_counting(scores: MatchedScores, treatment: Any, inputs: Inputs) -> Counted:
+def evaluate_counting(scores: MatchedScores, treatment: Treatment, inputs: Inputs) -> Counted:
     """Measure one model under one treatment of single-reader GTs."""
     settings = inputs.settings
     matched = scores.under(treatment)
@@ -179,7 +180,7 @@ def evaluate_counting(scores: MatchedScores, treatment: Any, inputs: Inputs) -> 
     )
 
 
-def _evaluate_set(matching: Matching, settings: Any, steps: Sequence[float] = ()) -> SetResult:
+def _evaluate_set(matching: Matching, settings: Settings, steps: Sequence[float] = ()) -> SetResult:
     """Compute curve, band and figures of merit of one set."""
     options = settings.evaluation
     grid = sorted({*BAND, *options.fp_targets, *steps})
@@ -208,7 +209,7 @@ def keep_corners(curve: pd.DataFrame) -> pd.DataFrame:
     return curve[kept]
 
 
-def _evaluate_figures(matching: Matching, settings: Any) -> tuple[FigureEstimate, ...]:
+def _evaluate_figures(matching: Matching, settings: Settings) -> tuple[FigureEstimate, ...]:
     """Whole-curve figures of merit, as `overread froc` gives them; none where there is nothing to find."""
     if not matching.n_gts:
         return ()
@@ -224,7 +225,7 @@ def _evaluate_figures(matching: Matching, settings: Any) -> tuple[FigureEstimate
     )
 
 
-def _evaluate_locked(matched: MatchedScores, settings: Any) -> pd.DataFrame:
+def _evaluate_locked(matched: MatchedScores, settings: Settings) -> pd.DataFrame:
     """Measure the test set at locked thresholds."""
     options = settings.evaluation
     tables = []
@@ -246,14 +247,14 @@ def nearest_target(fp_targets: Sequence[float]) -> float:
     return float(min(fp_targets, key=lambda fp: abs(fp - SHOWN_FP)))
 
 
-def shown_point(scores: MatchedScores, settings: Any) -> tuple[float, float]:
+def shown_point(scores: MatchedScores, settings: Settings) -> tuple[float, float]:
     """Return FP target and threshold of the operating point that the page speaks of; NaN where nothing is shown."""
     target = nearest_target(settings.evaluation.fp_targets)
     (threshold,) = scores.under(settings.hits.single_reader).thresholds("out_of_fold", [target])
     return target, float(threshold) if np.isfinite(threshold) else float("nan")
 
 
-def plan_test_set(test: Matching, threshold: float, settings: Any) -> StudySize | None:
+def plan_test_set(test: Matching, threshold: float, settings: Settings) -> StudySize | None:
     """Return the test set that would know the sensitivity as well as the page's advice has it."""
     if not test.n_gts or np.isnan(threshold):
         return None
@@ -265,7 +266,7 @@ def plan_test_set(test: Matching, threshold: float, settings: Any) -> StudySize 
     return pilot.cautious_size_for(WANTED_HALF_WIDTH, level=options.level)
 
 
-def _evaluate_by_size(matched: MatchedScores, settings: Any) -> pd.DataFrame:
+def _evaluate_by_size(matched: MatchedScores, settings: Settings) -> pd.DataFrame:
     """Sensitivity by size of the GT at the operating point that the page speaks of, among those that exist."""
     options, test = settings.evaluation, matched.test
     thresholds = matched.thresholds("out_of_fold", options.fp_targets)
@@ -289,7 +290,7 @@ def _evaluate_by_size(matched: MatchedScores, settings: Any) -> pd.DataFrame:
     return table
 
 
-def _evaluate_chance(split: Split, test: Matching, settings: Any) -> ChanceLevel | None:
+def _evaluate_chance(split: Split, test: Matching, settings: Settings) -> ChanceLevel | None:
     """Compare with candidates moved to other images."""
     if not test.n_gts or test.candidate_scores is None:
         return None
@@ -382,7 +383,7 @@ def _match_both(
 
 def _compare(
     person: Matching, detector: Matching, *, n_bootstrap: int, seed: int, level: float
-) -> tuple[Any, ...]:
+) -> tuple[float, ...]:
     """Put the detector beside a reader at the reader's false positives per image.
 
     Both see the same resampled patients. In each replicate the reader makes the false positives that these patients

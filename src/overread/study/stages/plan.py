@@ -39,6 +39,7 @@ def plan_stages(
     *,
     n_outer_folds: int,
     skipped: Collection[str] = (),
+    failed: Collection[str] = (),
 ) -> list[Stage]:
     """List the stages of a run after its `PREPARATION`.
 
@@ -55,7 +56,9 @@ def plan_stages(
     n_outer_folds
         Of a study without a test set (`overread.study.stages.nested.count_outer_folds`); 0: it has one.
     skipped
-        Models that are wanted and cannot be fitted, as the check of the models found.
+        Models that are wanted and left out: the check of the models found that they cannot be fitted, or a fit failed.
+    failed
+        Those of them whose fit failed in this run.
     """
     is_nested = n_outer_folds > 0
     wanted = [name for name in settings.models.wanted if name not in skipped]
@@ -76,7 +79,7 @@ def plan_stages(
         supported_stage(wanted),
         scores_stage(wanted, is_nested=is_nested),
         OPERATING_POINTS,
-        results_stage(wanted, is_nested=is_nested),
+        results_stage(wanted, is_nested=is_nested, has_failed=bool(failed)),
         # A detector finds its own candidates as this package does, so it cannot be trained on others.
         *([] if own_candidates or not workshop.pipeline.is_own else [detector_stage(wanted)]),
         pictures_stage(has_images=has_images),

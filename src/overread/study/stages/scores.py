@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,12 @@ from overread.files import to_json
 from overread.froc import Matching, operating_points
 from overread.study._cohort import KEYS, Cohort
 from overread.study.models import MODELS
-from overread.study.stages.stage import Inputs, Stage, View
+from overread.study.stages.stage import Inputs, Made, Stage, View
 
 Floats = NDArray[np.float64]
 SOURCES: tuple[Literal["in_sample", "out_of_fold"], ...] = ("in_sample", "out_of_fold")
-TREATMENTS: tuple[Literal["ignore", "fp"], ...] = ("ignore", "fp")
+Treatment = Literal["ignore", "fp"]
+TREATMENTS: tuple[Treatment, ...] = ("ignore", "fp")
 DETECTOR = "detector"
 """Stands among the models for what each outer fold of a nested run supports."""
 
@@ -107,7 +108,7 @@ def scores_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
     )
 
 
-def _score_candidates(inputs: Inputs, *, wanted: Sequence[str]) -> Mapping[str, Any]:
+def _score_candidates(inputs: Inputs, *, wanted: Sequence[str]) -> Made:
     """Tabulate the scores, and for each GT its best candidate."""
     cohort = inputs["cohort"]
     scores = cohort.candidates[KEYS].copy()
@@ -173,7 +174,7 @@ def _match_detector(inputs: Inputs) -> MatchedScores:
     return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, DETECTOR)
 
 
-def _lock_thresholds(inputs: Inputs) -> Mapping[str, Any]:
+def _lock_thresholds(inputs: Inputs) -> Made:
     """Thresholds of every model, source and treatment at the FP targets; the test set has no say in them."""
     matched, targets = inputs["matched"], inputs.settings.evaluation.fp_targets
     rows = []

@@ -15,15 +15,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, cast
 
-from overread.files import digest_of_value
+from overread.files import digest_of_value, from_json, to_json
+from overread.report import Pictures, RunHead, StudyResults
 from overread.study._settings import leave_out_unused
-from overread.study._store import RunFolder, decode_file, encode_file
+from overread.study._store import Content, RunFolder, decode_file, encode_file
 
 if TYPE_CHECKING:
     from overread.study._settings import Settings
+
+
+Made: TypeAlias = Mapping[str, object]
+"""What a stage gives: the content of each of its files."""
+
+
+RECORDS: dict[str, type[object]] = {
+    "results.json": StudyResults,
+    "pictures.json": Pictures,
+    "head.json": RunHead,
+}
+"""Files that hold one record; stages give and get the record itself, and it is not read back in the run."""
 
 
 class UndeclaredError(LookupError):
@@ -32,10 +44,10 @@ class UndeclaredError(LookupError):
 
 @dataclass(frozen=True)
 class Source:
-    """Something that the study brings: its digest, and how to get at it."""
+    """Something that the study brings, and its digest."""
 
     digest: str
-    load: Callable[[], Any]
+    value: object
 
 
 @dataclass(frozen=True)
@@ -51,13 +63,13 @@ class Inputs(Mapping[str, Any]):
     load
         Gives the value of a name.
     settings
-        A part of `Settings`: other sections and keys are not there.
+        Settings of which only the declared sections and keys can be read.
     """
 
     reader: str
     declared: tuple[str, ...]
-    load: Callable[[str], Any]
-    settings: Any
+    load: Callable[[str], object]
+    settings: Settings
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.declared:
@@ -97,7 +109,7 @@ class Stage:
     name: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    make: Callable[[Inputs], Mapping[str, Any]]
+    make: Callable[[Inputs], Made]
     settings: tuple[str, ...] = ()
     resumes: bool = False
 
@@ -118,9 +130,9 @@ class View:
 
     name: str
     reads: tuple[str, ...]
-    make: Callable[[Inputs], Any]
+    make: Callable[[Inputs], object]
     settings: tuple[str, ...] = ()
-    key: Callable[[Any], Any] | None = None
+    key: Callable[[Any], object] | None = None
     means: tuple[str, ...] = ()
 
 
@@ -143,7 +155,7 @@ class Workspace:
         self._folder, self._settings = folder, settings
         self._sources = dict(sources)
         self._views = {view.name: view for view in views}
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, object] = {}
         self._digests: dict[str, str] = {}
 
     def load(self, name: str) -> Any:
@@ -165,10 +177,15 @@ class Workspace:
 
     def run(self, stage: Stage) -> bool:
         """Do a stage unless it is done and still holds; return whether there was anything to do."""
+        records: dict[str, object] = {}
 
-        def make() -> Mapping[str, Any]:
+        def make() -> Mapping[str, Content]:
             made = stage.make(self.inputs(stage))
-            return {relative: encode_file(relative, value) for relative, value in made.items()}
+            records.update({name: value for name, value in made.items() if name in RECORDS})
+            return {
+                name: encode_file(name, to_json(value) if name in RECORDS else value)
+                for name, value in made.items()
+            }
 
         if stage.resumes:
             done = bool(stage.make(self.inputs(stage)))
@@ -176,6 +193,7 @@ class Workspace:
             done = self._folder.stage(stage.name, needs=self._needs(stage), gives=stage.writes, make=make)
         if done:
             self._forget(stage.writes)
+            self._values |= records
         return done
 
     def release(self, stages: Iterable[Stage]) -> None:
@@ -190,12 +208,13 @@ class Workspace:
             wanted.add(name)
         self._values = {name: value for name, value in self._values.items() if name in wanted}
 
-    def _loaded(self, name: str) -> Any:
+    def _loaded(self, name: str) -> object:
         if name in self._sources:
-            return self._sources[name].load()
+            return self._sources[name].value
         if name in self._views:
             return self._views[name].make(self.inputs(self._views[name]))
-        return decode_file(self._folder.readable(name))
+        value = decode_file(self._folder.readable(name))
+        return from_json(RECORDS[name], value, name) if name in RECORDS else value
 
     def _digest(self, name: str) -> str:
         if name in self._sources:
@@ -205,10 +224,10 @@ class Workspace:
         view = self._views[name]
         return digest_of_value(self._needs(view) if view.key is None else view.key(self.load(name)))
 
-    def _needs(self, reader: Stage | View) -> dict[str, Any]:
+    def _needs(self, reader: Stage | View) -> dict[str, object]:
         return {
             "reads": {name: self.digest(name) for name in reader.reads},
-            "settings": {name: _plain_setting(self._settings, name) for name in reader.settings},
+            "settings": {name: plain_setting(self._settings, name) for name in reader.settings},
         }
 
     def _forget(self, written: Iterable[str]) -> None:
@@ -221,38 +240,32 @@ class Workspace:
             self._digests.pop(name, None)
 
 
-def select_settings(settings: Settings, names: Iterable[str]) -> Any:
-    """Return an object that holds the named sections and keys of the settings alone.
-
-    ``"hits"`` gives ``.hits`` as it is; ``"evaluation.level"`` gives ``.evaluation.level``. A section that is named
-    whole has all its keys.
-    """
-    selected: dict[str, Any] = {}
-    for name in sorted(names, key=lambda one: "." in one):
+def select_settings(settings: Settings, names: Iterable[str]) -> Settings:
+    """Return settings of which only the named sections (``"hits"``) and keys (``"evaluation.level"``) can be read."""
+    keys: dict[str, set[str]] = {}
+    for name in names:
         section, _, key = name.partition(".")
-        value = getattr(settings, section)
-        if key and section in selected and not isinstance(selected[section], dict):
-            continue
-        if key:
-            selected.setdefault(section, {})[key] = getattr(value, key)
-        else:
-            selected[section] = value
-    return _DeclaredSettings(
-        **{
-            name: _DeclaredSettings(**value) if isinstance(value, dict) else value
-            for name, value in selected.items()
-        }
-    )
+        keys.setdefault(section, set()).add(key)
+    selected = {
+        section: value if "" in own else _Declared({key: getattr(value, key) for key in own})
+        for section, own in keys.items()
+        for value in [getattr(settings, section)]
+    }
+    # The stand-in has the attributes of the settings, so a type checker knows what a stage reads.
+    return cast("Settings", _Declared(selected))
 
 
-class _DeclaredSettings(SimpleNamespace):
-    """Some settings; the others are no attributes of it."""
+class _Declared:
+    """Some attributes; asking for another is a mistake of the stage that does."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self.__dict__.update(values)
+
+    def __getattr__(self, name: str) -> Never:
         raise UndeclaredError(f"the setting {name!r} was not declared by the stage that reads it")
 
 
-def _plain_setting(settings: Settings, name: str) -> Any:
+def plain_setting(settings: Settings, name: str) -> Any:
     """Return a section or key as a plain value; None where it is not used."""
     value: Any = leave_out_unused(settings.to_plain())
     for part in name.split("."):

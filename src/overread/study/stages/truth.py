@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -12,15 +11,16 @@ from overread.bags import refuse_leakage, split_by_patient
 from overread.errors import DataWarning, InvalidInputError, TableError
 from overread.froc import gts_for_half_width
 from overread.study._inputs import code_marks, code_patients
+from overread.study._settings import Settings
 from overread.study.stages.performance import WIDEST_HALF_WIDTH
-from overread.study.stages.stage import Inputs, Stage
+from overread.study.stages.stage import Inputs, Made, Stage
 from overread.tables import is_mm
 from overread.truth import MergeOptions, apply_adjudication, merge_marks, reader_statistics
 
 READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
 
 
-def _merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
+def _merge_into_truth(inputs: Inputs) -> Made:
     """Merge the marks, and put codes in place of readers: marks, readings, truth and reader statistics."""
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
@@ -71,7 +71,7 @@ def _sort_by_code(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.loc[number.sort_values(kind="stable").index].reset_index(drop=True)
 
 
-def _divide_images(inputs: Inputs) -> Mapping[str, Any]:
+def _divide_images(inputs: Inputs) -> Made:
     """Give image_id, patient_id (a code) and split of every image; the study's own split where it has one.
 
     Without a test set, all figures are cross-validated over all patients.
@@ -100,7 +100,7 @@ def _divide_images(inputs: Inputs) -> Mapping[str, Any]:
     return {"tables/split.parquet": images}
 
 
-def _divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Any) -> pd.Series[str]:
+def _divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Settings) -> pd.Series[str]:
     """Divide by the settings' shares; without a test set where the headline is nested, or that set would be too small.
 
     Too small is one whose interval of the sensitivity would be wider than the page calls an answer, were it one half
@@ -126,7 +126,7 @@ def _divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Any) -
     ).astype("str")
 
 
-def check_parts(inputs: Inputs) -> Mapping[str, Any]:
+def check_parts(inputs: Inputs) -> Made:
     """Say before any work that a test part without golden objects will show nothing."""
     images, truth = inputs["tables/split.parquet"], inputs["tables/truth.parquet"]
     tested = images.loc[images["split"] == "test", "image_id"]
