@@ -446,7 +446,9 @@ class Detector:
                 trained_on=payload["trained_on"],
                 verdict=payload.get("verdict", ""),
                 # Written since detectors know their images; older ones do not say.
-                seen=from_json(TrainingFingerprints | None, payload.get("seen"), "seen"),
+                seen=None
+                if payload.get("seen") is None
+                else from_json(TrainingFingerprints, payload["seen"], "seen"),
                 means=tuple(payload["means"]) if "means" in payload else None,
             )
         except (KeyError, TypeError, FormatError) as error:
