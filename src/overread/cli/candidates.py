@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from overread._commands import ImageTableOptions, open_recipe, write_image_table
+from overread._commands import ImageTableOptions, at_least_one, open_recipe, write_image_table
 from overread.domains import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import UsageError
 
@@ -43,8 +43,7 @@ def candidates(
     from overread.domains import find_candidates, load_finder
 
     options.check_output()
-    if limit is not None and limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {limit}")
+    at_least_one(limit=limit)
     of_study = open_recipe(options.folder, group)
     if of_study is not None:
         if finder is not None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from overread._commands import open_recipe
-from overread._terminal import print_json, print_line
+from overread._commands import Flag, OutputPath, at_least_one, emit, open_recipe
+from overread._terminal import print_line
 from overread.domains import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import UsageError
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 def show(
     image: Path,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    output: OutputPath,
     candidates: Path | None = None,
     image_id: str | None = None,
     limit: int | None = None,
@@ -28,7 +26,7 @@ def show(
     study: Path | None = None,
     group: str | None = None,
     mm_per_px: str | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
 ) -> None:
     """Draw lungs, ribs, clavicles and candidates over a radiograph; of another picture its region and candidates.
 
@@ -65,8 +63,7 @@ def show(
     figure_kind(output)
     if real_path(output) == real_path(image):
         raise UsageError(f"{output}: is the image to read; give the picture another name")
-    if limit is not None and limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {limit}")
+    at_least_one(limit=limit)
     if study is not None:
         picture = Picture(image, output, image_id, parse_spacing(mm_per_px))
         _show_picture(picture, study, group, limit, candidates, as_json=json)
@@ -80,18 +77,12 @@ def show(
         table = _read_candidates_of(candidates, image_id or image.as_posix()).head(limit)
     title = image_id or without_ending(image.name)
     save_figure(overlay_figure(radiograph, found, table, title=title), output)
-    if json:
-        from overread.files import json_text
-
-        report = {
-            "quality": found.quality,
-            "candidates": table.to_dict(orient="records"),
-            "output": str(output),
-        }
-        print_json(json_text(report))
-    else:
-        quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
-        print_line(f"Wrote {output}: {len(table)} candidates; {quality}")
+    quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
+    emit(
+        {"quality": found.quality, "candidates": table.to_dict(orient="records"), "output": str(output)},
+        lambda _: print_line(f"Wrote {output}: {len(table)} candidates; {quality}"),
+        as_json=json,
+    )
 
 
 @dataclass(frozen=True)
@@ -116,7 +107,6 @@ def _show_picture(
     """Draw a picture as its study sees it, and say what was drawn."""
     from overread._plots import save_figure
     from overread.domains import picture_figure
-    from overread.files import json_text
     from overread.marks import without_ending
     from overread.report import UNIT_WORDS
 
@@ -133,17 +123,17 @@ def _show_picture(
     unit = UNIT_WORDS[of_study.recipe.unit]
     save_figure(picture_figure(field, table, unit=unit, title=name), picture.output)
     share = float(field.region.mean())
-    if as_json:
-        report = {
+    drawn = f"Wrote {picture.output}: {len(table)} candidates"
+    emit(
+        {
             "region_share": share,
             "unit": of_study.recipe.unit,
             "candidates": table.to_dict(orient="records"),
-        }
-        print_json(json_text(report | {"output": str(picture.output)}))
-    else:
-        print_line(
-            f"Wrote {picture.output}: {len(table)} candidates; the region fills {100 * share:.0f} % of the picture"
-        )
+            "output": str(picture.output),
+        },
+        lambda _: print_line(f"{drawn}; the region fills {100 * share:.0f} % of the picture"),
+        as_json=as_json,
+    )
 
 
 def _read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:

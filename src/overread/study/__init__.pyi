@@ -38,6 +38,7 @@ from ._settings import parse_sections as parse_sections
 from ._settings import parse_settings as parse_settings
 from ._settings import read_settings as read_settings
 from ._settings import read_toml as read_toml
+from ._study_marks import StudyMarks as StudyMarks
 from ._study_marks import StudyRecipe as StudyRecipe
 from ._study_marks import check_units as check_units
 from ._study_marks import read_settings_if_sound as read_settings_if_sound

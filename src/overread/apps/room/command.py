@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from overread._commands import check_seed, print_plain, print_warnings
+from overread._commands import (
+    Flag,
+    OutputPath,
+    check_seed,
+    print_plain,
+    print_report,
+    print_warnings,
+    run_demo,
+)
 from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import InvalidInputError, UsageError
@@ -36,7 +42,7 @@ def read(
     add_reader: list[str] | None = None,
     chair: list[str] | None = None,
     revoke: list[str] | None = None,
-    owner_link: Annotated[bool, Parameter(negative=())] = False,
+    owner_link: Flag = False,
     assign: str | None = None,
     repeats: int | None = None,
     labels: str | None = None,
@@ -46,8 +52,8 @@ def read(
     proxy: str | None = None,
     design: str | None = None,
     seed: int | None = None,
-    import_marks: Annotated[bool, Parameter(negative=())] = False,
-    export: Annotated[bool, Parameter(negative=())] = False,
+    import_marks: Flag = False,
+    export: Flag = False,
 ) -> None:
     """Open a study's reading room: readers mark its images in the browser, blind to each other.
 
@@ -303,7 +309,7 @@ SEED, TRAINING_SEED = 1001, 1002
 
 def demo_read(
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("demo-reading"),
+    output: OutputPath = Path("demo-reading"),
     n_images: int = 12,
     detector: Path = Path("demo-output/runs/main"),
     host: str = "127.0.0.1",
@@ -326,15 +332,12 @@ def demo_read(
     port
         To listen at; 0: any that is free.
     """
-    from overread._commands import print_plain
     from overread.apps.room._app import bind, check_reachable
     from overread.apps.room._room import open_room
 
     if detector == Path("demo-output/runs/main") and not (detector / "detector.json").exists():
         print_plain("There is no detector yet: overread demo trains one first, which takes a few minutes.")
-        from overread.cli.demo import demo
-
-        demo()
+        print_report(run_demo(Path("demo-output")))
     study = _make_images(output, n_images)
     room = open_room(study).with_training(output / "training")
     room.change_labels(["nodule", "other"])
@@ -366,7 +369,6 @@ def _make_images(output: Path, n_images: int) -> Path:
 
 def _print_links(room: Room, url: str) -> None:
     """Make and print everybody's links; those of an earlier start end."""
-    from overread._commands import print_plain
     from overread.apps.room._app import Address, make_link
     from overread.apps.room._people import add_person, revoke
 
