@@ -100,7 +100,7 @@ def test_reports_pass_dciodvfy_and_read_back_equal(run, trained, model, tmp_path
     for report in reports:
         done = subprocess.run([checker, report], capture_output=True, text=True, check=False)
         assert "Error" not in done.stdout + done.stderr
-    assert run(["import", *map(str, reports), "--mm-per-px", "0.7", "--out", str(tmp_path / "back")]) == 0
+    assert run(["import", *map(str, reports), "--mm-per-px", "0.7", "--output", str(tmp_path / "back")]) == 0
     marks = read_table(tmp_path / "back" / "marks.csv", "marks").sort_values(
         ["x_mm", "y_mm"], ignore_index=True
     )
@@ -218,7 +218,7 @@ def test_where_no_image_can_be_used_nothing_is_written(run, model, tmp_path, cap
     assert not list((tmp_path / "out").iterdir())
     (tmp_path / "file").touch()
     assert run(["detect", model, str(tmp_path / "missing.png"), "-o", str(tmp_path / "file")]) == 2
-    assert "is a file; --out is a folder" in capsys.readouterr().err
+    assert "is a file; --output is a folder" in capsys.readouterr().err
 
 
 def test_bad_images_are_named_and_the_others_done(run, trained, model, tmp_path, capsys):

@@ -153,7 +153,7 @@ def test_an_image_without_marks_is_told_with_ids_that_have_some(run, study, caps
         (["show", "EMPTY", "-o", "x.png"], "is a folder; give one image file"),
         (["import", "EMPTY", "--mm-per-px", "0.7", "-o", "OUT"], "a folder without marks.csv"),
         (["import", "FILE", "-o", "OUT"], "--mm-per-px"),
-        (["import", "FILE"], "import needs --out or -o"),
+        (["import", "FILE"], "import needs --output or -o"),
         (["show", "-o", "x.png"], "show needs IMAGE"),
         (["features", "exlain"], "nothing here takes 'exlain'"),
         (["froc", "SPACINGS", "SPACINGS"], "ground truth needs a place"),

@@ -38,7 +38,7 @@ def study(tmp_path) -> Path:
 
 
 def import_into(study: Path, *arguments: str) -> int:
-    return main(["import", *arguments, "--all-read-all", "--out", str(study)])
+    return main(["import", *arguments, "--all-read-all", "--output", str(study)])
 
 
 def in_px(size: Size) -> tuple[float, float, float, float]:

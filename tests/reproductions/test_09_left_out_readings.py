@@ -134,7 +134,7 @@ def test_a_reading_of_shapes_that_are_not_read_stays_out(study, capsys, write, r
     told.write_text("image,reader\n" + "".join(f"{image},{one}\n" for image in IMAGES for one in "AB"))
     rules = {"--all-read-all": [], "--readers": ["A,B"], "--readings": [str(told)]}
     options = [rule, *rules[rule]] if rule else []
-    assert main(["import", *write(study.parent), *options, "--out", str(study)]) == 0
+    assert main(["import", *write(study.parent), *options, "--output", str(study)]) == 0
     assert readings_of(study) == EXPECTED
     said = capsys.readouterr().err
     assert "1 readings that hold nothing else" in said
@@ -144,7 +144,7 @@ def test_a_reading_of_shapes_that_are_not_read_stays_out(study, capsys, write, r
 @pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
 def test_without_a_study_and_with_other_names_too(tmp_path, write):
     arguments = [*write(tmp_path), "--mm-per-px", "0.7", "--all-read-all", "--reader-names", "A=Ann"]
-    assert main(["import", *arguments, "--out", str(tmp_path / "out")]) == 0
+    assert main(["import", *arguments, "--output", str(tmp_path / "out")]) == 0
     assert readings_of(tmp_path / "out") == {(i, "Ann" if r == "A" else r) for i, r in EXPECTED}
 
 
@@ -153,12 +153,12 @@ def test_a_second_file_without_shapes_does_not_bring_it_back(study, capsys):
     empty = study.parent / "again.xml"
     empty.write_text('<annotations><image id="1" name="case2.png" width="500" height="610"/></annotations>')
     arguments += ["--reader", f"A={empty}"]
-    assert main(["import", *arguments, "--out", str(study)]) == 0
+    assert main(["import", *arguments, "--output", str(study)]) == 0
     assert readings_of(study) == EXPECTED
     # A mark does: what the reader found is there.
     ellipse = '<ellipse label="n" cx="99" cy="99" rx="9" ry="9"/>'
     empty.write_text(empty.read_text().replace('"610"/>', f'"610">{ellipse}</image>'))
-    assert main(["import", *arguments, "--all-read-all", "--out", str(study), "--overwrite"]) == 0
+    assert main(["import", *arguments, "--all-read-all", "--output", str(study), "--overwrite"]) == 0
     assert readings_of(study) == EXPECTED | {("case2", "A")}
 
 
@@ -182,7 +182,7 @@ def test_what_was_drawn_and_cancelled_is_not_nothing_found(study):
     # A cancelled annotation beside a finished one says nothing.
     tasks[2]["annotations"].append(annotation(99, "A", ["ellipse"], cancelled=True))
     path.write_text(json.dumps(tasks))
-    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
+    assert main(["import", str(path), "--all-read-all", "--output", str(study)]) == 0
     assert readings_of(study) == EXPECTED - {("case1", "A")}
 
 
@@ -245,7 +245,7 @@ def label_studio_of_two_labels(folder: Path) -> list[str]:
 def test_a_reading_that_keeps_only_shapes_that_are_not_read_stays_out(tmp_path, capsys, write, rule):
     study = tmp_path / "out"
     arguments = [*write(tmp_path), "--mm-per-px", "0.7", "--label", "Nodule", *rule]
-    assert main(["import", *arguments, "--out", str(study)]) == 0
+    assert main(["import", *arguments, "--output", str(study)]) == 0
     assert readings_of(study) == {("case2", "A"), ("case3", "A")}
     assert read_folder(study).marks["image_id"].tolist() == ["case3"]
     assert "left out 1 readings that hold shapes that are not read" in capsys.readouterr().err
@@ -267,7 +267,7 @@ def test_a_task_that_was_skipped_is_not_nothing_found(study):
     tasks = json.loads(path.read_text())
     tasks[2]["annotations"][0]["was_cancelled"] = True
     path.write_text(json.dumps(tasks))
-    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
+    assert main(["import", str(path), "--all-read-all", "--output", str(study)]) == 0
     assert readings_of(study) == EXPECTED - {("case3", "A")}
 
 
@@ -289,6 +289,6 @@ def test_a_draft_that_was_not_submitted_is_not_nothing_found(study, capsys, draf
     # A draft beside a submitted annotation of its member says nothing.
     tasks[0]["drafts"] = [draft]
     path.write_text(json.dumps(tasks))
-    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
+    assert main(["import", str(path), "--all-read-all", "--output", str(study)]) == 0
     assert readings_of(study) == EXPECTED - {("case3", "A")}
     assert "2 drafts" in capsys.readouterr().err
