@@ -367,4 +367,4 @@ def test_an_older_detector_does_not_know_its_images(run, trained, model, tmp_pat
     assert "It does not say which images those were" in capsys.readouterr().out
     assert "in_training" not in pd.read_csv(tmp_path / "detections.csv")
     assert run(["detect", model, str(trained.dicom[0]), "-o", str(tmp_path), "--workers", "0"]) == 2
-    assert "--workers 0: at least 1" in capsys.readouterr().err
+    assert "--workers 0: need a whole number from 1" in capsys.readouterr().err

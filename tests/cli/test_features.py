@@ -136,10 +136,7 @@ def test_images_go_by_their_file_names_and_paths_too(run, study):
 
 @pytest.mark.parametrize(
     ("change", "code", "message"),
-    [
-        ({"output": "features.txt"}, 2, "csv or .parquet"),
-        ({"candidates": "nowhere.csv"}, 4, "nowhere.csv"),
-    ],
+    [({"output": "features.txt"}, 2, "csv or .parquet"), ({"candidates": "nowhere.csv"}, 4, "nowhere.csv")],
 )
 def test_mistakes(run, study, capsys, change, code, message):
     assert run(command(study, *FEW, **change)) == code

@@ -35,13 +35,7 @@ def test_json_and_parquet(run, exports, capsys):
     told = json.loads(capsys.readouterr().out)
     assert {
         key: told[key] for key in ("images", "readers", "readings", "readings_without_marks", "marks")
-    } == {
-        "images": 2,
-        "readers": 1,
-        "readings": 2,
-        "readings_without_marks": 1,
-        "marks": 1,
-    }
+    } == {"images": 2, "readers": 1, "readings": 2, "readings_without_marks": 1, "marks": 1}
     assert all(name.endswith(".parquet") for name in told["files"])
     assert len(read_folder(exports / "study").marks) == 1
 
@@ -75,21 +69,17 @@ def test_a_mark_outside_its_image_is_said_and_kept(run, exports, capsys):
     path = exports / "ann.xml"
     path.write_text(path.read_text().replace('cx="50"', 'cx="150"'))
     assert (
-        run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--output", str(exports / "study")]) == 0
+        run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--output", str(exports / "study")])
+        == 0
     )
     said = capsys.readouterr().err
     assert "overread: warning: marks, row 2, column x_mm: 15 is outside its image" in said
     path.write_text(path.read_text().replace('cx="150"', 'cx="250"'))
     assert (
-        run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--output", str(exports / "next")]) == 4
+        run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--output", str(exports / "next")])
+        == 4
     )
     assert "percent exported as pixels" in capsys.readouterr().err
-
-
-def test_help_has_an_example(run, capsys):
-    for command in ("import", "export", "check"):
-        assert run([command, "--help"]) == 0
-        assert f"Example: overread {command}" in capsys.readouterr().out
 
 
 def test_what_comes_next_is_said(run, exports, tmp_path, capsys):

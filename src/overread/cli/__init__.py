@@ -170,12 +170,9 @@ COMMANDS = (
     ),
 )
 for _name, _place, _help, _example in COMMANDS:
-    app.command(
-        f"overread.{_place}",
-        name=_name,
-        help=_help,
-        help_epilogue=f"Example: {_example}" if _example else None,
-    )
+    # An App that is imported has its own example.
+    _epilogue = {"help_epilogue": f"Example: {_example}"} if _example else {}
+    app.command(f"overread.{_place}", name=_name, help=_help, **_epilogue)
 
 # 128 + SIGINT, as shells report it.
 INTERRUPTED = 130

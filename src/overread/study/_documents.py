@@ -13,7 +13,6 @@ from overread.domains import PictureImage
 from overread.errors import InvalidInputError, UsageError
 from overread.images import Radiograph
 from overread.marks import DICOM_ENDINGS, IMAGE_ENDINGS, MarkSet, header_of
-from overread.marks.formats import dicom_sr_writer, gsps_writer
 
 # A circle stays this far from the border; the grid may end a fraction of its pixel beyond the image.
 BORDER_MM = 1.0
@@ -118,7 +117,11 @@ def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, ki
     }
     written = []
     if kinds.sr:
+        from overread.marks.formats import dicom_sr_writer
+
         written += dicom_sr_writer.write(mark_set, out, **given)
     if kinds.gsps:
+        from overread.marks.formats import gsps_writer
+
         written += gsps_writer.write(mark_set, out, ranked=True, **given)
     return written
