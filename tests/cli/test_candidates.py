@@ -53,7 +53,6 @@ def test_a_study_names_its_images(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "words"),
     [
-        (["--mm-per-px", "0.8,zero", "-o", "x.csv"], 2, "--mm-per-px"),
         (["--mm-per-px", "-1", "-o", "x.csv"], 2, "--mm-per-px"),
         (["--limit", "0", "-o", "x.csv"], 2, "--limit"),
         (["-o", "x.txt"], 2, ".csv or .parquet"),

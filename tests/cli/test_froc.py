@@ -102,16 +102,6 @@ def test_counts_by_hand(tmp_path, capsys):
     assert quarter["fp_per_image"]["estimate"] == 0.25
 
 
-def test_the_tables_for_people(study, capsys):
-    assert main(["froc", str(study / "found.csv"), str(study / "truth.csv"), "--n-images", "30", *QUICK]) == 0
-    text = capsys.readouterr().out
-    assert "30 images (from --n-images), 8 GTs to find in 8 of them; 4 single-reader GTs" in text
-    assert "No patient ids: images are resampled" in text
-    assert "GT by chance" in text
-    assert "wAFROC" in text
-    assert "The same, candidates on single-reader GTs counted as false positives" in text
-
-
 def test_the_number_of_images_is_never_guessed(study, capsys):
     files = (str(study / "found.csv"), str(study / "truth.csv"))
     assert main(["froc", *files, *QUICK]) == 2

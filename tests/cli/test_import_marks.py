@@ -47,7 +47,6 @@ def test_json_and_parquet(run, exports, capsys):
         (["--reader", "R1"], 2, "NAME=FILE"),
         (["ann.xml"], 2, "needs reader"),
         (["--reader", "R1=ann.xml"], 4, "mm per pixel"),
-        (["--reader", "R1=ann.xml", "--mm-per-px", "0,0"], 2, "positive"),
         (["--reader", "R1=ann.xml", "--mm-per-px", "wide"], 2, "positive"),
         (["--reader", "R1=ann.xml", "--mm-per-px", "1", "--radius-mm", "3"], 2, "no option radius_mm"),
         (["--reader", "R1=ann.xml", "--mm-per-px", "1", "--label", "mass"], 2, "no mark has the label"),

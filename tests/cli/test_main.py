@@ -21,12 +21,11 @@ def run(*arguments):
     )
 
 
-def test_version():
-    assert run("--version").stdout.strip() == __version__
-
-
-def test_help_lists_every_command():
-    page = run("--help").stdout
+def test_version_and_list_of_commands(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == __version__
+    assert cli.main(["--help"]) == 0
+    page = capsys.readouterr().out
     assert len(COMMANDS) > 16
     for command in COMMANDS:
         assert f" {command} " in page

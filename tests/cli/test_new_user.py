@@ -165,34 +165,3 @@ def test_mistakes_are_answered_with_the_remedy(run, folder, capsys, arguments, t
     given = [str(folder / places[word]) if word in places else word for word in arguments]
     assert run(given) in (2, 4)
     assert told in capsys.readouterr().err
-
-
-def test_froc_reads_the_tables_of_a_run(run, tmp_path, capsys):
-    ids = {"image_id": ["i", "i", "j"], "candidate_id": ["1", "2", "1"]}
-    write_table(
-        pd.DataFrame({**ids, "soft": [2.0, 0.0, 1.0], "soft_out_of_fold": [1.0, np.nan, np.nan]}),
-        tmp_path / "scores.parquet",
-    )
-    places = {"x_mm": [50.0, 10.0, 20.0], "y_mm": [50.0, 10.0, 20.0], "radius_mm": [5.0, 5.0, 5.0]}
-    write_table(pd.DataFrame({**ids, **places}), tmp_path / "candidates.parquet")
-    truth = {
-        "image_id": ["i"],
-        "truth_id": ["T1"],
-        "x_mm": [51.0],
-        "y_mm": [50.0],
-        "semi_major_mm": [6.0],
-        "semi_minor_mm": [6.0],
-        "angle_deg": [0.0],
-        "n_marks": [3],
-        "n_readers": [3],
-        "n_readings": [4],
-        "probability": [0.75],
-        "weight": [1.0],
-        "golden": [True],
-        "mark_ids": [["a", "b", "c"]],
-    }
-    write_table(pd.DataFrame(truth), tmp_path / "truth.parquet")
-    options = ["--candidates", str(tmp_path / "candidates.parquet"), "--n-images", "4", "--json"]
-    tables = [str(tmp_path / "scores.parquet"), str(tmp_path / "truth.parquet")]
-    assert run(["froc", *tables, *options, "--n-bootstrap", "100", "--n-shifts", "0", "--fp", "1"]) == 0
-    assert '"soft"' in capsys.readouterr().out
