@@ -164,7 +164,7 @@ def test_a_reader_study_from_components(plan):
         "6 readers, from a pilot of 114 cases; to speak of other readers and other cases. Widths and differences are "
         "in units of the figure of merit.\n"
         "To find a difference of 0.0438003 with a power of 0.8 takes 251 cases.\n"
-        "111 cases give a half-width of 0.0416, and these powers: 0.55 for 0.0438.\n"
+        "111 cases give a half-width of 0.0415, and these powers: 0.55 for 0.0438.\n"
         "Assumed: cases with and without lesions in the pilot's proportion, readers and modalities like its own.\n"
     )
     table = plan("--readers", "5", *COMPONENTS)
