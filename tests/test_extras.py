@@ -74,7 +74,7 @@ def test_every_module_of_the_core_is_imported_without_them():
         ),
         (
             ["detect", "d", "i", "--gsps"],
-            "overread detect --gsps needs DICOM documents and networking: pip install 'overread[pacs]'",
+            "overread detect --sr or --gsps needs DICOM documents and networking: pip install 'overread[pacs]'",
         ),
         (
             ["export", "s", "-o", "o", "--format", "dicom-sr"],

@@ -438,26 +438,26 @@ headline = "test"
 def run_demo(output: Path, *, kind: str = "chest", n_images: int | None = None, seed: int = 0) -> RunReport:
     """Simulate the study of `overread demo` and run it."""
     from overread import simulate
-    from overread.simulate import FIELD_LAYOUT, CaseDistribution, NoduleDistribution
+    from overread.simulate import CHEST_LAYOUT, FIELD_LAYOUT, CaseDistribution, NoduleDistribution
     from overread.study import count_processors
 
     how: dict[str, Any] = {"seed": check_seed(seed), "workers": count_processors()}
-    if kind == "field":
-        own = FIELD_LAYOUT.settings
-        return run_simulated(
-            lambda: simulate.picture_cohort(output, n_images=n_images or 60, **how),
-            own.replace("seed = 0\n", f'name = "Overread demo"\nseed = {seed}\n', 1) + DEMO_STUDY,
-            workers=how["workers"],
-            replaced=own,
-        )
     # Many and clear nodules, so that so few images teach the models something.
     law = CaseDistribution(
         nodules=NoduleDistribution(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6
     )
+    make = {
+        "chest": lambda: simulate.cohort(output, n_images=n_images or 120, law=law, format="png", **how),
+        "field": lambda: simulate.picture_cohort(output, n_images=n_images or 60, **how),
+    }
+    written = {"chest": CHEST_LAYOUT.settings, "field": FIELD_LAYOUT.settings}
+    named = f'name = "Overread demo"\nseed = {seed}\n'
+    settings = {
+        "chest": DEMO_CHESTS.format(seed=seed),
+        "field": FIELD_LAYOUT.settings.replace("seed = 0\n", named, 1),
+    }
     return run_simulated(
-        lambda: simulate.cohort(output, n_images=n_images or 120, law=law, format="png", **how),
-        DEMO_CHESTS.format(seed=seed) + DEMO_STUDY,
-        workers=how["workers"],
+        make[kind], settings[kind] + DEMO_STUDY, workers=how["workers"], replaced=written[kind]
     )
 
 

@@ -61,7 +61,7 @@ def demo(
     page = report.folder / "report.html"
     image = next(iter(sorted((output / "images").iterdir())))
     first = next(iter(list_reports(report).values()))
-    scale = "" if kind == "field" else " --mm-per-px 0.7"
+    scale = {"chest": " --mm-per-px 0.7"}.get(kind, "")
     print_plain(
         NEXT.format(
             report=page, study=output, run=shell_word(first.folder), image=shell_word(image), scale=scale

@@ -100,16 +100,14 @@ def detect(
     from overread.study import Batch, Documents, Request, choose_workers, refuse_other_than_dicom
 
     at_least_one(workers=workers)
-    for kind, wanted in (("--sr", sr), ("--gsps", gsps)):
-        if wanted:
-            require_extra("pacs", f"overread detect {kind}")
+    if sr or gsps:
+        require_extra("pacs", "overread detect --sr or --gsps")
     model = open_detector(detector)
     point = model.operating_point(fp)
     files = _gather_files(images, parse_spacing(mm_per_px), output)
     paths = [file.path for file in files]
     table = output / f"detections.{format}"
-    # A number tells nothing.
-    names = [f"image-{n:04d}" for n in range(1, len(files) + 1)] if anonymous else _image_ids(files)
+    names = _image_ids(files, anonymous=anonymous)
     pictures = _name_pictures(paths, output, names if anonymous else None) if overlay else {}
     journal = output / JOURNAL
     refuse_to_overwrite(paths, [table, journal, *pictures.values()])
@@ -297,8 +295,10 @@ def _gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, 
     return list(files.values())
 
 
-def _image_ids(files: Sequence[ImageFile]) -> list[str]:
-    """Id of each image as its folder names it; the path where two would be the same."""
+def _image_ids(files: Sequence[ImageFile], *, anonymous: bool) -> list[str]:
+    """Id of each image as its folder names it, the path where two would be the same; a number where it may tell nothing."""
+    if anonymous:
+        return [f"image-{number:04d}" for number in range(1, len(files) + 1)]
     counts = Counter(file.image_id for file in files)
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,9 +19,9 @@ from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import UsageError
 
-# Options that say nothing where the study is of fields, or a frozen benchmark: their defaults, and the reason.
-WITHOUT = {
-    "--kind field": (
+# Options that say nothing for a study of fields, or for a frozen benchmark: what they may be, and the reason.
+WITHOUT: dict[str, tuple[dict[str, tuple[Any, ...]], str]] = {
+    "field": (
         {
             "benchmark": (None,),
             "nodules": ("plain",),
@@ -29,11 +30,11 @@ WITHOUT = {
             "grid_mm": (0.7,),
             "format": (None, "png"),
         },
-        "fields are drawn, as PNG without a scale",
+        "--kind field: fields are drawn, as PNG without a scale",
     ),
-    "--benchmark": (
+    "benchmark": (
         {"n_images": (None,), "readers": (None,), "nodules": ("plain",), "grid_mm": (0.7,), "seed": (0,)},
-        "a frozen benchmark has its own images, nodules, readers, grid and seed",
+        "--benchmark: a frozen benchmark has its own images, nodules, readers, grid and seed",
     ),
 }
 
@@ -96,20 +97,22 @@ def simulate(
 
     at_least_one(workers=workers, readers=readers, n_images=n_images)
     check_seed(seed)
-    for rule in (["--kind field"] if kind == "field" else []) + (["--benchmark"] if benchmark else []):
-        _refuse_without_effect(rule, given)
+    _refuse_without_effect(kind, given)
+    if benchmark is not None:
+        _refuse_without_effect("benchmark", given)
     where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
     how: dict[str, Any] = {"format": format or "dicom", "workers": workers}
-    number: dict[str, Any] = {"n_images": n_images or 100, "seed": seed}
+    cohorts = {
+        "chest": partial(
+            simulation.cohort, n_readers=readers or 8, nodules=nodules, grid_mm=grid_mm, **where, **how
+        ),
+        "field": partial(simulation.picture_cohort, n_readers=readers or 4, workers=workers),
+    }
     with ProgressBar():
-        if kind == "field":
-            simulation.picture_cohort(output, n_readers=readers or 4, workers=workers, **number)
-        elif benchmark is not None:
+        if benchmark is not None:
             simulation.benchmark(benchmark, output, **where, **how)
         else:
-            simulation.cohort(
-                output, n_readers=readers or 8, nodules=nodules, grid_mm=grid_mm, **number, **where, **how
-            )
+            cohorts[kind](output, n_images=n_images or 100, seed=seed)
     counts = _count_study(output) | ({} if benchmark is None else _compare_with_manifest(output, benchmark))
     emit({"folder": str(output), **counts}, lambda _: print_counts(counts), as_json=json)
     if not json:
@@ -117,10 +120,10 @@ def simulate(
 
 
 def _refuse_without_effect(rule: str, given: dict[str, Any]) -> None:
-    defaults, reason = WITHOUT[rule]
-    for name, allowed in defaults.items():
-        if given[name] not in allowed:
-            raise UsageError(f"{option_name(name)} does not go with {rule}: {reason}")
+    allowed, reason = WITHOUT.get(rule, ({}, ""))
+    for name, values in allowed.items():
+        if given[name] not in values:
+            raise UsageError(f"{option_name(name)} does not go with {reason}")
 
 
 def _count_study(folder: Path) -> dict[str, float]:
