@@ -296,7 +296,7 @@ def _gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, 
 
 
 def _image_ids(files: Sequence[ImageFile], *, anonymous: bool) -> list[str]:
-    """Id of each image as its folder names it, the path where two would be the same; a number where it may tell nothing."""
+    """Id of each image as its folder names it, the path where two would be the same; or a number."""
     if anonymous:
         return [f"image-{number:04d}" for number in range(1, len(files) + 1)]
     counts = Counter(file.image_id for file in files)
