@@ -22,7 +22,7 @@ def exports(tmp_path):
 
 def test_one_file_for_each_reader(run, exports, capsys):
     readers = ["--reader", f"R1={exports / 'ann.xml'}", "--reader", f"R2={exports / 'bob.xml'}"]
-    assert run(["import", *readers, "--mm-per-px", "0.1,0.1", "--output", str(exports / "study")]) == 0
+    assert run(["import", *readers, "--mm-per-px", "0.1,0.1", "--output", exports / "study"]) == 0
     assert "readings without marks" in capsys.readouterr().out
     found = read_folder(exports / "study")
     assert len(found.readings) == 4
@@ -31,7 +31,7 @@ def test_one_file_for_each_reader(run, exports, capsys):
 
 def test_json_and_parquet(run, exports, capsys):
     arguments = ["--reader", f"R1={exports / 'ann.xml'}", "--mm-per-px", "0.1", "--parquet", "--json"]
-    assert run(["import", *arguments, "--label", "nodule", "--output", str(exports / "study")]) == 0
+    assert run(["import", *arguments, "--label", "nodule", "--output", exports / "study"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert {
         key: told[key] for key in ("images", "readers", "readings", "readings_without_marks", "marks")
@@ -67,17 +67,11 @@ def test_mistakes_get_one_line_and_a_code(run, exports, monkeypatch, capsys, arg
 def test_a_mark_outside_its_image_is_said_and_kept(run, exports, capsys):
     path = exports / "ann.xml"
     path.write_text(path.read_text().replace('cx="50"', 'cx="150"'))
-    assert (
-        run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--output", str(exports / "study")])
-        == 0
-    )
+    assert run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--output", exports / "study"]) == 0
     said = capsys.readouterr().err
     assert "overread: warning: marks, row 2, column x_mm: 15 is outside its image" in said
     path.write_text(path.read_text().replace('cx="150"', 'cx="250"'))
-    assert (
-        run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--output", str(exports / "next")])
-        == 4
-    )
+    assert run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--output", exports / "next"]) == 4
     assert "percent exported as pixels" in capsys.readouterr().err
 
 

@@ -226,7 +226,7 @@ def test_mistakes_get_one_line(plan, arguments, said, code):
 def test_a_run_of_a_study(run, tmp_path, capsys):
     """A real folder, read back: the command sees the test set that the run's own results count."""
     folder = run_chain(make_study(tmp_path / "study", settings=LIGHT)).folder.root
-    assert run(["plan", str(folder), "--half-width", "0.1", "--json"]) == 0
+    assert run(["plan", folder, "--half-width", "0.1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     test = overread.study.open_run(folder).matched("soft").test
     assert told["model"] == "soft"
@@ -244,5 +244,5 @@ def test_the_page_shows_what_is_printed(plan):
 
 
 def test_no_run_there(run, tmp_path, capsys):
-    assert run(["plan", str(tmp_path)]) == 4
+    assert run(["plan", tmp_path]) == 4
     assert "holds no results.json" in capsys.readouterr().err

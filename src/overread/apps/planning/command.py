@@ -536,7 +536,7 @@ def _print_sizes(title: str, plans: list[dict[str, Any]], report: dict[str, Any]
     """Print one size as a sentence, several as a table with a row for each width or difference."""
     from rich.box import SIMPLE_HEAD
 
-    shares = [one.get("half_width", one.get("difference")) for one in plans]
+    shares: list[float] = [one["half_width" if "half_width" in one else "difference"] for one in plans]
     if len(plans) == 1:
         print_plain(sentence.format(_points(shares[0]), _size(plans[0]["size"], report)))
     elif plans:
