@@ -114,7 +114,14 @@ def test_cvat_attributes_are_read_on_their_scale(tmp_path, capsys):
         SHAPE.format(20 + 30 * place, "confidence", text) for place, text in enumerate(["0.8", "", "1e-2"])
     ]
     (tmp_path / "x.xml").write_text(CVAT.format("".join(shapes)))
-    arguments = ["--reader", f"R={tmp_path / 'x.xml'}", "--mm-per-px", "1", "--output", str(tmp_path / "study")]
+    arguments = [
+        "--reader",
+        f"R={tmp_path / 'x.xml'}",
+        "--mm-per-px",
+        "1",
+        "--output",
+        str(tmp_path / "study"),
+    ]
     assert main(["import", *arguments]) == 0
     np.testing.assert_array_equal(read_folder(tmp_path / "study").marks["confidence"], [0.8, math.nan, 0.01])
     assert capsys.readouterr().err == ""
