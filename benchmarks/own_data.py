@@ -149,7 +149,7 @@ def commands(folder: Path, sheet: Path, new_image: Path, *, run: bool = True) ->
     told = ["--xy", "corner", "--all-read-all"]
     first = [
         ["init", str(folder), "--drop", "duplicate,lateral"],
-        ["import", str(sheet), "--out", str(folder), *told],
+        ["import", str(sheet), "--output", str(folder), *told],
     ]
     if not run:
         return [*first, ["check", str(folder)]]

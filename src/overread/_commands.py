@@ -1,14 +1,6 @@
-"""What all commands agree on: an exit code, seeds, files that are not overwritten, and how they speak.
+"""What commands share: how a result is printed, groups of options, the files they work on, simulated studies.
 
-Nothing heavy is imported here: `--help` of every command does.
-
-Find the image files that a command works on.
-
-Commands that make one table of all images of a folder: their shared options, and the loop over the images.
-
-Find the marks and readings that a command works on.
-
-What the commands that simulate share: a study made and run in one go.
+Nothing heavy is imported here, because ``--help`` of every command imports it.
 """
 
 from __future__ import annotations
@@ -19,21 +11,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter
 
 from overread._terminal import make_console, print_json, print_line, print_text
 from overread.errors import InvalidInputError, TableError, UsageError
-from overread.files import real_path
-from overread.marks import MarkSet, images_from_readings, read_folder
-from overread.tables import read_table
+from overread.files import json_text, no_folder, real_path
+from overread.froc import LEVEL, N_BOOTSTRAP
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from overread.study import Detector, RunReport, StudyDomain
+    from overread.marks import MarkSet
+    from overread.report import StudyResults
+    from overread.study import Detector, RunReport, StudyDomain, StudyMarks
+    from overread.truth import LabelOptions, MergeOptions
 
 
 WITH_BAD_IMAGES = 3
@@ -41,6 +35,73 @@ WITH_BAD_IMAGES = 3
 
 # numpy.random.RandomState, behind scikit-learn's random_state, takes 32 bits.
 LARGEST_SEED = 2**32 - 1
+
+Flag = Annotated[bool, Parameter(negative=())]
+"""An option that is given or not; there is no ``--no-...`` of it."""
+OutputPath = Annotated[Path, Parameter(name=["--output", "-o"])]
+"""Where a command writes; the same name in every command."""
+PixelSize = Annotated[str | None, Parameter(name="--mm-per-px")]
+"""Size of a pixel as `parse_spacing` reads it."""
+
+Record = TypeVar("Record")
+
+
+def emit(record: Record, show: Callable[[Record], None], *, as_json: bool) -> None:
+    """Print the result of a command: as JSON for machines, or for people as `show` prints it."""
+    if as_json:
+        print_json(json_text(record))
+    else:
+        show(record)
+
+
+def make_table(
+    header: Iterable[str], rows: Iterable[Iterable[Any]], *, right: slice = slice(0), **options: Any
+) -> Table:
+    """Table of cells as they are, never markup; they go on in the next line where the terminal is narrow.
+
+    Cells may be rich's own `Text`; `right` are the columns that are aligned to the right, `options` those of
+    `rich.table.Table`.
+    """
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*map(escape, header), **options)
+    for column in table.columns:
+        column.overflow = "fold"
+    for column in table.columns[right]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else escape(str(cell)) for cell in row))
+    return table
+
+
+def print_table(header: Iterable[str], rows: Iterable[Iterable[Any]], **options: Any) -> None:
+    """Print a table as `make_table` makes it."""
+    make_console().print(make_table(header, rows, **options))
+
+
+def print_counts(
+    counts: Mapping[str, float], *, words: Mapping[str, str] | None = None, **options: Any
+) -> None:
+    """Print numbers by name as a table; `words` are other names than the keys."""
+    named = {name: (words or {}).get(name, name.replace("_", " ")) for name in counts}
+    print_table(("what", "number"), ((named[name], f"{n:,}") for name, n in counts.items()), **options)
+
+
+def print_plain(text: str, *, style: str | None = None, stderr: bool = False) -> None:
+    """Print text as it is: paths and ids may look like markup, and a line is never broken."""
+    make_console(stderr=stderr).print(text, style=style, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def print_warnings() -> Iterator[None]:
+    """Print the warnings of the work inside on standard error, one line each, and none twice."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        print_text(f"overread: warning: {message}", stderr=True)
 
 
 def check_seed(seed: int) -> int:
@@ -50,11 +111,23 @@ def check_seed(seed: int) -> int:
     return seed
 
 
-def refuse_to_overwrite(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
+def at_least_one(**options: int | None) -> None:
+    """Refuse options that are given and below 1."""
+    for name, value in options.items():
+        if value is not None and value < 1:
+            raise UsageError(f"{option_name(name)} {value}: need a whole number from 1")
+
+
+def option_name(name: str) -> str:
+    """Spell a parameter as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
+def refuse_to_overwrite(inputs: Iterable[Path | None], outputs: Iterable[Path | None]) -> None:
     """Refuse to write where an input is; results of an earlier run are replaced."""
-    read = {real_path(path) for path in inputs}
+    read = {real_path(path) for path in inputs if path is not None}
     for path in outputs:
-        if real_path(path) in read:
+        if path is not None and real_path(path) in read:
             raise UsageError(f"{path}: is one of the files to read; choose another place for the results")
 
 
@@ -77,26 +150,80 @@ def open_domain(study: Path | None, group: str | None, finder: str | None = None
         return read_study_domain(study, group, finder)
 
 
-def print_plain(text: str, *, style: str | None = None, stderr: bool = False) -> None:
-    """Print text as it is: paths and ids may look like markup, and a line is never broken."""
-    make_console(stderr=stderr).print(text, style=style, markup=False, soft_wrap=True)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Resampling:
+    """How intervals are made.
+
+    Parameters
+    ----------
+    n_bootstrap
+        Resamplings of patients for the intervals.
+    level
+        Level of the intervals; models are told apart where p is below 1 - level.
+    seed
+        Same seed, same answer.
+    """
+
+    n_bootstrap: int = N_BOOTSTRAP
+    level: float = LEVEL
+    seed: int = 0
+
+    def check(self) -> None:
+        """Refuse a seed or a number of resamplings that cannot be used."""
+        from overread.froc import check_draws
+
+        check_seed(self.seed)
+        check_draws(self.n_bootstrap, self.level)
 
 
-def fold_cells(table: Table) -> Table:
-    """Return the table, with cells that go on in the next line where the terminal is narrow: nothing is left out."""
-    for column in table.columns:
-        column.overflow = "fold"
-    return table
+@Parameter(name="*")
+@dataclass(frozen=True)
+class MarkTables:
+    """Marks and readings that a command works on.
 
+    Parameters
+    ----------
+    study
+        Folder with marks and readings (.csv or .parquet). Unit, groups of labels and merging are those of its
+        study.toml, unless options below say otherwise.
+    marks
+        Table of marks, instead of a study folder.
+    readings
+        Table of readings: a row for every reading, also where nothing was marked.
+    derive_readings
+        Take each reader to have read just the images with their marks. Rates and probabilities come out too high.
+    """
 
-@contextmanager
-def print_warnings() -> Iterator[None]:
-    """Print the warnings of the work inside on standard error, one line each, and none twice."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        print_text(f"overread: warning: {message}", stderr=True)
+    study: Path | None = None
+    marks: Path | None = field(default=None, kw_only=True)
+    readings: Path | None = field(default=None, kw_only=True)
+    derive_readings: Flag = field(default=False, kw_only=True)
+
+    def files(self) -> list[Path | None]:
+        """List the tables that are read, or may be."""
+        names = [f"{name}{end}" for name in ("marks", "readings", "images") for end in (".csv", ".parquet")]
+        return [self.marks, self.readings, *(self.study / name for name in names if self.study is not None)]
+
+    def load(self, options: MergeOptions | None, labels: LabelOptions | None = None) -> StudyMarks:
+        """Read the tables of the study folder, or the two files, with the study's settings."""
+        from overread.study import take_study_marks
+
+        return take_study_marks(self.study, self._read(), options, labels)
+
+    def _read(self) -> MarkSet:
+        from overread.marks import MarkSet, images_from_readings, read_folder
+        from overread.tables import read_table
+
+        if self.study is not None:
+            if self.marks is not None or self.readings is not None:
+                raise UsageError("give a study folder, or --marks and --readings, not both")
+            with print_warnings():
+                return read_folder(self.study, derive_readings=self.derive_readings)
+        if self.marks is None or self.readings is None:
+            raise UsageError("give a study folder, or both --marks and --readings")
+        readings = read_table(self.readings, "readings")
+        return MarkSet(read_table(self.marks, "marks"), readings, images_from_readings(readings))
 
 
 @dataclass(frozen=True)
@@ -109,24 +236,10 @@ class ImageFile:
 
 
 def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None = None) -> list[ImageFile]:
-    """List the images of a study folder, or the image files of a folder without a table of images.
+    """List the images of a study's table, or without one the image files, with the ids that `overread init` gives.
 
-    Parameters
-    ----------
-    folder
-        With images.csv or images.parquet: its rows. Else each image file, also in folders within it (`image_files`),
-        with the id that `overread init` would give it.
-    mm_per_px
-        Size of a pixel, or its width and height, for images whose table states none.
-
-    Raises
-    ------
-    UsageError
-        If there is no such folder, or no image file in it.
-    TableError
-        If the table of images has no column path, or a path is empty.
+    `mm_per_px` is the size of a pixel, or its width and height, of images whose table states none.
     """
-    from overread.files import no_folder
     from overread.images import image_files
     from overread.marks import ids_of_files
     from overread.tables import read_table
@@ -134,14 +247,12 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
     given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
-    for name in ("images.csv", "images.parquet"):
-        if (folder / name).is_file():
-            table = read_table(folder / name, "images")
-            if "path" not in table:
-                raise TableError(
-                    f"{folder / name}: it has no column path, which says where an image's file is"
-                )
-            return [_image_of_row(folder, name, row, given) for row in table.to_dict(orient="records")]
+    for table in (folder / "images.csv", folder / "images.parquet"):
+        if table.is_file():
+            rows = read_table(table, "images")
+            if "path" not in rows:
+                raise TableError(f"{table}: it has no column path, which says where an image's file is")
+            return [_image_of_row(table, row, given) for row in rows.to_dict(orient="records")]
     files = image_files(folder)
     if not files:
         raise UsageError(f"{folder}: no image in this folder")
@@ -149,18 +260,16 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
     return [ImageFile(image_id, path, given) for image_id, path in zip(ids, files, strict=True)]
 
 
-def find_image(named: Path, run: Path, *, mm_per_px: tuple[float, float] | None = None) -> ImageFile:
-    """Find an image by its file, or by any name that it goes by in the study of a run.
+def _image_of_row(table: Path, row: dict[Any, Any], given: tuple[float, float] | None) -> ImageFile:
+    if not row["path"]:
+        raise TableError(f"{table}: image {row['image_id']!r} has no path")
+    spacing = (row.get("mm_per_px_x", math.nan), row.get("mm_per_px_y", math.nan))
+    stated = not any(math.isnan(length) for length in spacing)
+    return ImageFile(row["image_id"], table.parent / row["path"], spacing if stated else given)
 
-    Parameters
-    ----------
-    named
-        A file, or the id, file name or path of an image of the study.
-    run
-        Folder of the run in ``STUDY/runs``, or a file in it.
-    mm_per_px
-        Size of a pixel where neither the file nor the study states it.
-    """
+
+def find_image(named: Path, run: Path, *, mm_per_px: tuple[float, float] | None = None) -> ImageFile:
+    """Find an image by its file, or by any name that it goes by in the study of a run in ``STUDY/runs``."""
     from overread.marks import ImageNames, without_ending
 
     folder = run if run.is_dir() else run.parent
@@ -174,25 +283,8 @@ def find_image(named: Path, run: Path, *, mm_per_px: tuple[float, float] | None 
     return ImageFile(without_ending(named.name), named, mm_per_px)
 
 
-def _image_of_row(
-    folder: Path, table: str, row: dict[Any, Any], given: tuple[float, float] | None
-) -> ImageFile:
-    """Image of one row of the table."""
-    if not row["path"]:
-        raise TableError(f"{folder / table}: image {row['image_id']!r} has no path")
-    spacing = (row.get("mm_per_px_x", math.nan), row.get("mm_per_px_y", math.nan))
-    stated = not any(math.isnan(length) for length in spacing)
-    return ImageFile(row["image_id"], folder / row["path"], spacing if stated else given)
-
-
 def parse_spacing(text: str | None) -> tuple[float, float] | None:
-    """Read the width and height of a pixel from "X" or "X,Y"; "px" is 1: lengths are pixels.
-
-    Raises
-    ------
-    UsageError
-        If the text is neither one nor two numbers above 0.
-    """
+    """Read the width and height of a pixel from "X" or "X,Y"; "px" is 1: lengths are pixels."""
     if text is None:
         return None
     if text == "px":
@@ -226,9 +318,9 @@ class ImageTableOptions:
     """
 
     folder: Path
-    output: Annotated[Path, Parameter(name=["--output", "-o"])] = field(kw_only=True)
-    mm_per_px: str | None = field(default=None, kw_only=True)
-    json: Annotated[bool, Parameter(negative=())] = field(default=False, kw_only=True)
+    output: OutputPath = field(kw_only=True)
+    mm_per_px: PixelSize = field(default=None, kw_only=True)
+    json: Flag = field(default=False, kw_only=True)
 
     def check_output(self, inputs: Sequence[Path] = ()) -> None:
         """Refuse an output that is no table, or a file to read."""
@@ -254,41 +346,16 @@ def write_image_table(
 ) -> int:
     """Do the work on every image, write one table of all, and return the exit code.
 
-    An image that cannot be used is named and skipped.
-
-    Parameters
-    ----------
-    options
-        Where the table goes.
-    images
-        The images, in the order of the table.
-    work
-        Makes the rows of one image, one a candidate.
-    columns
-        Type of each column beside image_id: a table without rows has them too.
-    title
-        What is done, for who waits.
-    of_study
-        How images are read.
+    An image that cannot be used is named and skipped. `columns` has the type of each column beside image_id: a table
+    without rows has them too. `of_study` says how images are read.
     """
+    import pandas as pd
+
+    from overread._terminal import ProgressBar, count_steps
     from overread.tables import write_table
 
-    frames, problems = _collect(images, work, title, of_study)
-    write_table(_join(frames, columns), options.output)
-    _print_summary(frames, problems, options)
-    return WITH_BAD_IMAGES if problems else 0
-
-
-def _collect(
-    images: Sequence[ImageFile],
-    work: Callable[[ImageFile, Any], pd.DataFrame],
-    title: str,
-    of_study: StudyDomain,
-) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    """Rows image by image, and what was wrong with the images that have none."""
-    from overread._terminal import ProgressBar, count_steps
-
-    frames: list[pd.DataFrame] = []
+    types = {"image_id": "str", **columns}
+    frames = [pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in types.items()})]
     problems: dict[str, str] = {}
     with ProgressBar():
         for image in count_steps(f"{title}: images", images):
@@ -300,64 +367,21 @@ def _collect(
                 continue
             frame.insert(0, "image_id", image.image_id)
             frames.append(frame)
-    return frames, problems
-
-
-def _join(frames: Sequence[pd.DataFrame], columns: Mapping[str, str]) -> pd.DataFrame:
-    """One table of all images, which has its columns even without rows."""
-    import pandas as pd
-
-    if frames:
-        return pd.concat(frames, ignore_index=True)
-    types = {"image_id": "str", **columns}
-    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in types.items()})
-
-
-def _print_summary(
-    frames: Sequence[pd.DataFrame], problems: dict[str, str], options: ImageTableOptions
-) -> None:
-    """Say how many candidates of how many images are in the table, and which images were skipped."""
-    from json import dumps
-
-    n_images, n_rows = len(frames), sum(len(frame) for frame in frames)
-    if options.json:
-        summary = {
-            "images": n_images, "candidates": n_rows, "skipped": problems, "output": str(options.output)
-        }  # fmt: skip
-        print_json(dumps(summary, ensure_ascii=False))
-    else:
-        skipped = f", {len(problems)} skipped" if problems else ""
-        print_line(f"Wrote {options.output}: {n_rows:,} candidates of {n_images:,} images{skipped}")
-
-
-def load_marks(
-    study: Path | None, marks: Path | None, readings: Path | None, *, derive_readings: bool
-) -> MarkSet:
-    """Tables of a study folder, or of two files given one by one.
-
-    Raises
-    ------
-    UsageError
-        If neither or both are given, or one file of the two.
-    """
-    if study is not None:
-        if marks is not None or readings is not None:
-            raise UsageError("give a study folder, or --marks and --readings, not both")
-        with print_warnings():
-            return read_folder(study, derive_readings=derive_readings)
-    if marks is None or readings is None:
-        raise UsageError("give a study folder, or both --marks and --readings")
-    readings_table = read_table(readings, "readings")
-    return MarkSet(read_table(marks, "marks"), readings_table, images_from_readings(readings_table))
+    table = pd.concat(frames[1:] or frames, ignore_index=True)
+    write_table(table, options.output)
+    n_images, skipped = len(images) - len(problems), f", {len(problems)} skipped" if problems else ""
+    emit(
+        {"images": n_images, "candidates": len(table), "skipped": problems, "output": str(options.output)},
+        lambda _: print_line(
+            f"Wrote {options.output}: {len(table):,} candidates of {n_images:,} images{skipped}"
+        ),
+        as_json=options.json,
+    )
+    return WITH_BAD_IMAGES if problems else 0
 
 
 def run_simulated(
-    make: Callable[[], Path],
-    settings: str,
-    *,
-    workers: int,
-    seed: int | None = None,
-    replaced: str | None = None,
+    make: Callable[[], Path], settings: str, *, workers: int, replaced: str | None = None
 ) -> RunReport:
     """Write the images, put the settings beside them, and run the study; all of it goes on where it stopped.
 
@@ -374,4 +398,153 @@ def run_simulated(
         # The user's own changes stay: only what the simulation itself wrote is replaced.
         if place.read_text(encoding="utf-8") == (replaced or CHEST_LAYOUT.settings):
             write_atomically(place, settings.encode(), within=study)
-        return run_study(study, seed=seed, execution={"workers": workers})
+        return run_study(study, execution={"workers": workers})
+
+
+# A grid and a bootstrap just large enough that the report of a small cohort is whole; chosen by eye, for speed.
+DEMO_CHESTS = """\
+# The study of `overread demo`; every key that is not here has its default (overread init writes them all).
+name = "Overread demo"
+seed = {seed}
+
+[candidates]
+limit = 30
+"""
+DEMO_STUDY = """
+[models]
+folds = 5
+
+[b1]
+prune_bounds = [100.0]
+
+[b2]
+prune_bounds = [100.0]
+n_bootstrap = 50
+
+[evaluation]
+n_bootstrap = 500
+headline = "test"
+"""
+
+
+def run_demo(output: Path, *, kind: str = "chest", n_images: int | None = None, seed: int = 0) -> RunReport:
+    """Simulate the study of `overread demo` and run it."""
+    from overread import simulate
+    from overread.simulate import CHEST_LAYOUT, FIELD_LAYOUT, CaseDistribution, NoduleDistribution
+    from overread.study import count_processors
+
+    how: dict[str, Any] = {"seed": check_seed(seed), "workers": count_processors()}
+    # Many and clear nodules, so that so few images teach the models something.
+    law = CaseDistribution(
+        nodules=NoduleDistribution(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6
+    )
+    make = {
+        "chest": lambda: simulate.cohort(output, n_images=n_images or 120, law=law, format="png", **how),
+        "field": lambda: simulate.picture_cohort(output, n_images=n_images or 60, **how),
+    }
+    written = {"chest": CHEST_LAYOUT.settings, "field": FIELD_LAYOUT.settings}
+    named = f'name = "Overread demo"\nseed = {seed}\n'
+    settings = {
+        "chest": DEMO_CHESTS.format(seed=seed),
+        "field": FIELD_LAYOUT.settings.replace("seed = 0\n", named, 1),
+    }
+    return run_simulated(
+        make[kind], settings[kind] + DEMO_STUDY, workers=how["workers"], replaced=written[kind]
+    )
+
+
+RUN_FILES = {
+    "Results": "results.json",
+    "Detector": "detector.json",
+    "Model card": "model_card.md",
+    "Report": "report.html",
+}
+
+
+def print_report(report: RunReport) -> None:
+    """Print what a run found, group by group where there are several."""
+    from overread.report import read_results
+    from overread.study import list_reports
+
+    for group, one in list_reports(report).items():
+        if group:
+            print_plain(f"Group {group}")
+        print_results(one, read_results(one.folder / "results.json"))
+    if report.groups:
+        print_plain(f"Report of all groups: {report.folder / 'report.html'}")
+
+
+def print_results(report: RunReport, results: StudyResults) -> None:
+    """Print what a run found in two tables, where its files are, and the verdict."""
+    from overread.report import sum_up
+
+    print_table(
+        ("part", "images", "patients", "golden GTs", "reached", "candidates"),
+        (
+            (
+                part.name,
+                *(
+                    f"{n:,}"
+                    for n in (
+                        part.n_images,
+                        part.n_patients,
+                        part.n_golden,
+                        part.n_golden_reached,
+                        part.n_candidates,
+                    )
+                ),
+            )
+            for part in results.study.splits
+        ),
+        right=slice(1, None),
+        title="The study",
+    )
+    make_console().print(_sensitivity_table(results))
+    if report.n_quarantined:
+        print_plain(f"{report.n_quarantined} of {report.n_images} images were given up:", style="yellow")
+        for one in results.study.quarantined[:10]:
+            print_plain(f"  {one.image_id}: {one.reason}")
+    for name, file in RUN_FILES.items():
+        if (report.folder / file).is_file():
+            print_plain(f"{name}: {report.folder / file}")
+    for line in sum_up(results):
+        print_plain(line)
+
+
+def _sensitivity_table(results: StudyResults) -> Table:
+    """Sensitivity in unseen patients at the thresholds that were locked out of fold."""
+    from overread.report import is_nested
+
+    nested = is_nested(results)
+    header = (
+        "model",
+        "features",
+        "locked for\nFP per image",
+        "FP per image\nunseen" if nested else "FP per image\nin test",
+        "golden GTs\nfound" if nested else "golden GTs\nfound in test",
+    )
+    title = (
+        "All patients by nested cross-validation, thresholds locked in each fold without its patients"
+        if nested
+        else "The test set, thresholds locked on training + validation (out of fold)"
+    )
+    table = make_table(header, (), right=slice(1, None), title=title)
+    for model in results.models:
+        rows = model.counted[0].locked
+        rows = rows[rows["source"] == "out_of_fold"]
+        shown = [rows[rows["measure"] == measure] for measure in ("gt_sensitivity", "fp_per_image")]
+        pairs = zip(results.fp_targets, *(part.to_dict("records") for part in shown), strict=True)
+        for row, (target, found, induced) in enumerate(pairs):
+            named = ("", "") if row else (model.title, str(model.n_features))
+            table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", _format_percent(found))
+        table.add_section()
+    return table
+
+
+def _format_percent(row: dict[Any, Any]) -> str:
+    """Sensitivity with its interval, in per cent."""
+    numbers = [row[name] for name in ("estimate", "lower", "upper")]
+    if any(number is None or number != number for number in numbers):
+        return "-"
+    share, low, high = (100 * number for number in numbers)
+    return f"{share:.0f} % ({low:.0f} to {high:.0f})"

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from overread._text import duration, printable
 
@@ -32,15 +32,7 @@ if TYPE_CHECKING:
 
 
 def make_console(*, stderr: bool = False, **options: Any) -> Console:
-    """Console of rich for tables and live lines, which shows control characters and takes no name for an emoji.
-
-    Parameters
-    ----------
-    stderr
-        Whether it writes to standard error.
-    options
-        Others of `rich.console.Console`.
-    """
+    """Console of rich for tables and live lines, which shows control characters and takes no name for an emoji."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -96,44 +88,24 @@ STEPS_BEFORE_ESTIMATE = 3
 ROUNDING = 1e-9
 
 
-class Watcher(Protocol):
-    """Shows progress to whoever waits."""
+class SilentProgress:
+    """Watches progress, and shows nothing of it."""
 
     def say(self, text: str) -> None:
         """Show a line."""
-        ...
 
     def begin(self, what: str, total: int | None) -> int:
         """Begin a piece of work of so many steps (None: not known) inside of the one at hand; return its level."""
-        ...
-
-    def advance(self, steps: int, level: int = 0) -> None:
-        """Count steps of the work that began at a level."""
-        ...
-
-    def end(self, level: int = 0) -> None:
-        """End the work that began at a level, and all inside of it."""
-        ...
-
-
-class SilentProgress:
-    """Shows nothing."""
-
-    def say(self, text: str) -> None:
-        """Drop the line."""
-
-    def begin(self, what: str, total: int | None) -> int:
-        """Take no notice of work that begins."""
         return 0
 
     def advance(self, steps: int, level: int = 0) -> None:
-        """Take no notice of steps."""
+        """Count steps of the work that began at a level."""
 
     def end(self, level: int = 0) -> None:
-        """Take no notice of work that ends."""
+        """End the work that began at a level, and all inside of it."""
 
 
-_in_charge: ContextVar[Watcher] = ContextVar("watcher", default=SilentProgress())  # noqa: B039 (has no state)
+_in_charge: ContextVar[SilentProgress] = ContextVar("watcher", default=SilentProgress())  # noqa: B039 (has no state)
 
 
 def say(text: str) -> None:
@@ -145,12 +117,7 @@ def say(text: str) -> None:
 def begin_work(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Tell whoever shows progress of a piece of work; gives the function that counts its steps.
 
-    Parameters
-    ----------
-    what
-        The steps, in the plural: ``"penalties"``.
-    total
-        Number of steps; None where it is not known.
+    `what` names the steps in the plural, ``"penalties"``; `total` is None where their number is not known.
     """
     watcher = _in_charge.get()
     level = watcher.begin(what, total)
@@ -168,16 +135,8 @@ def count_steps(
 ) -> Iterator[Item]:
     """Go through items, and tell whoever shows progress after each.
 
-    Parameters
-    ----------
-    what
-        The steps, in the plural: ``"images"``.
-    items
-        What is gone through.
-    total
-        Number of steps; None: the length of the items, where they have one.
-    steps
-        How many steps an item is.
+    `total` is the number of steps, without it the length of the items, where they have one; `steps` says how many an
+    item is.
     """
     known = len(items) if total is None and isinstance(items, Sized) else total
     with begin_work(what, known) as advance:
@@ -218,7 +177,7 @@ class Piece:
         return (now - self.started) / self.done * (self.total - self.done)
 
 
-class ProgressBar:
+class ProgressBar(SilentProgress):
     """A live line on a terminal, plain lines elsewhere; as a context it is told of all work that is counted inside."""
 
     def __init__(
@@ -231,7 +190,7 @@ class ProgressBar:
         self._lock = threading.RLock()
         self._bar: Any = None
         self._stop: threading.Event | None = None
-        self._token: Token[Watcher] | None = None
+        self._token: Token[SilentProgress] | None = None
 
     def __enter__(self) -> Self:
         self._token = _in_charge.set(self)
@@ -296,12 +255,8 @@ class ProgressBar:
         left = piece.time_left(self._clock())
         if left is None or self._silence() < SECONDS_APART:
             return
-        is_long_enough = (
-            left >= SECONDS_APART
-            if piece.told is None
-            else piece.share >= piece.told + SHARE_APART - ROUNDING
-        )
-        if is_long_enough:
+        first_is_due = piece.told is None and left >= SECONDS_APART
+        if first_is_due or (piece.told is not None and piece.share >= piece.told + SHARE_APART - ROUNDING):
             self._print()
 
     def _print(self) -> None:

@@ -25,6 +25,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import ClassVar
 
 __all__ = [
@@ -59,10 +60,39 @@ class UsageError(OverreadError):
     exit_code = 2
 
 
+EXTRAS = {
+    "room": ("the reading room", ("starlette", "uvicorn")),
+    "pacs": ("DICOM documents and networking", ("highdicom", "pynetdicom")),
+    "cluster": ("Dask", ("dask", "distributed")),
+    "onnx": ("ONNX", ("onnx",)),
+}
+"""What each extra of the installation adds, in words, and its packages."""
+
+
 class MissingExtraError(OverreadError, ImportError):
     """The job needs an optional package that is not installed; the message says how to install it."""
 
     exit_code = 2
+
+    @staticmethod
+    def say(job: str, extra: str) -> str:
+        """Return the message: what the job needs, and the line that installs it."""
+        return f"{job} needs {EXTRAS[extra][0]}: pip install 'overread[{extra}]'"
+
+
+def require_extra(extra: str, job: str) -> None:
+    """Refuse a job before it begins where a package of the extra is missing."""
+    try:
+        for package in EXTRAS[extra][1]:
+            import_module(package)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(MissingExtraError.say(job, extra)) from error
+
+
+def find_extra(error: ModuleNotFoundError) -> str | None:
+    """Return the extra that has the missing package; None for a package of the core."""
+    package = (error.name or "").partition(".")[0]
+    return next((extra for extra, (_, packages) in EXTRAS.items() if package in packages), None)
 
 
 class InvalidInputError(OverreadError, ValueError):

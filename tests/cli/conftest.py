@@ -10,6 +10,6 @@ from overread.cli import main
 
 
 @pytest.fixture
-def run() -> Callable[[Sequence[str]], int]:
-    """Exit code of a command."""
-    return main
+def run() -> Callable[[Sequence[object]], int]:
+    """Exit code of a command; its words may be paths."""
+    return lambda words: main([str(word) for word in words])

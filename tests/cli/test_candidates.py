@@ -27,10 +27,7 @@ def folder(tmp_path):
 
 def test_a_bad_image_does_not_stop_the_others(run, folder, capsys):
     output = folder.parent / "found.csv"
-    assert (
-        run(["candidates", str(folder), "-o", str(output), "--mm-per-px", "0.8", "--limit", "30", "--json"])
-        == 3
-    )
+    assert run(["candidates", folder, "-o", output, "--mm-per-px", "0.8", "--limit", "30", "--json"]) == 3
     said = capsys.readouterr()
     summary = json.loads(said.out)
     assert (summary["images"], list(summary["skipped"])) == (2, ["c"])
@@ -46,14 +43,13 @@ def test_a_study_names_its_images(run, folder):
         folder / "images.csv", index=False
     )
     output = folder / "candidates.parquet"
-    assert run(["candidates", str(folder), "-o", str(output)]) == 0
+    assert run(["candidates", folder, "-o", output]) == 0
     assert set(read_table(output, "candidates")["image_id"]) == {"007"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "words"),
     [
-        (["--mm-per-px", "0.8,zero", "-o", "x.csv"], 2, "--mm-per-px"),
         (["--mm-per-px", "-1", "-o", "x.csv"], 2, "--mm-per-px"),
         (["--limit", "0", "-o", "x.csv"], 2, "--limit"),
         (["-o", "x.txt"], 2, ".csv or .parquet"),
@@ -61,7 +57,7 @@ def test_a_study_names_its_images(run, folder):
     ],
 )
 def test_mistakes_get_one_line(run, folder, capsys, arguments, exit_code, words):
-    assert run(["candidates", str(folder), *arguments]) == exit_code
+    assert run(["candidates", folder, *arguments]) == exit_code
     assert words in capsys.readouterr().err
 
 

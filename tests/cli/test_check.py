@@ -17,20 +17,20 @@ def write(folder, marks="i,R1,1,1,2,5,4,0\n", readings="i,R1\n", images="i,P1,tr
 
 def test_a_good_study(run, tmp_path, capsys):
     write(tmp_path)
-    assert run(["check", str(tmp_path), "--skip-files"]) == 0
+    assert run(["check", tmp_path, "--skip-files"]) == 0
     assert "no problems in 1 marks, 1 readings, 1 images" in capsys.readouterr().out
-    assert run(["check", str(tmp_path)]) == 0
+    assert run(["check", tmp_path]) == 0
     assert "0 errors, 1 warning" in capsys.readouterr().out
 
 
 def test_all_problems_for_people_and_machines(run, tmp_path, capsys):
     write(tmp_path, marks="i,R1,1,1,2,0,4,0\ni,[red]R9,2,x,2,5,4,0\n", images="i,P1,train\nj,P1,test\n")
-    assert run(["check", str(tmp_path), "--skip-files"]) == 4
+    assert run(["check", tmp_path, "--skip-files"]) == 4
     out = capsys.readouterr().out
     assert "5 errors, 0 warnings" in out
     assert "marks.csv" in out
     assert "[red]R9" in out
-    assert run(["check", str(tmp_path), "--skip-files", "--json"]) == 4
+    assert run(["check", tmp_path, "--skip-files", "--json"]) == 4
     told = json.loads(capsys.readouterr().out)
     assert told["counts"] == {"error": 4, "leakage": 1}
     assert told["rows"] == {"marks": 2, "readings": 1, "images": 2}
@@ -49,27 +49,27 @@ def test_all_problems_for_people_and_machines(run, tmp_path, capsys):
 
 def test_leakage_alone_has_its_own_code(run, tmp_path, capsys):
     write(tmp_path, readings="i,R1\nj,R1\n", images="i,P1,train\nj,P1,test\n")
-    assert run(["check", str(tmp_path), "--skip-files"]) == 7
+    assert run(["check", tmp_path, "--skip-files"]) == 7
     assert "patient 'P1'" in capsys.readouterr().out
 
 
 def test_readings_are_asked_for(run, tmp_path, capsys):
     write(tmp_path)
     (tmp_path / "readings.csv").unlink()
-    assert run(["check", str(tmp_path), "--skip-files"]) == 4
+    assert run(["check", tmp_path, "--skip-files"]) == 4
     assert "there is no readings table" in capsys.readouterr().out
-    assert run(["check", str(tmp_path), "--skip-files", "--derive-readings"]) == 0
+    assert run(["check", tmp_path, "--skip-files", "--derive-readings"]) == 0
 
 
 def test_a_folder_that_is_not_there(run, tmp_path, capsys):
-    assert run(["check", str(tmp_path / "absent")]) == 4
+    assert run(["check", tmp_path / "absent"]) == 4
     assert "no such folder" in capsys.readouterr().err
 
 
 def test_a_long_list_is_cut_for_people_only(run, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(check_module, "SHOWN_PER_FILE", 2)
     write(tmp_path, marks="".join(f"i,R1,{number},{number},2,0,4,0\n" for number in range(5)))
-    assert run(["check", str(tmp_path), "--skip-files"]) == 4
+    assert run(["check", tmp_path, "--skip-files"]) == 4
     assert "3 more in this file" in capsys.readouterr().out
 
 
@@ -77,7 +77,7 @@ def test_long_ids_are_whole_where_the_terminal_is_narrow(run, tmp_path, capsys, 
     monkeypatch.setenv("COLUMNS", "80")
     reader = "w" * 38
     write(tmp_path, marks=f"i,{reader},1,1,2,5,4,0\n")
-    assert run(["check", str(tmp_path), "--skip-files"]) == 4
+    assert run(["check", tmp_path, "--skip-files"]) == 4
     told = capsys.readouterr().out
     assert "…" not in told
     assert told.count("w") >= 38
@@ -89,7 +89,7 @@ def test_marks_that_do_not_fit_the_reference_size_are_told(run, tmp_path, capsys
     write(tmp_path, marks=marks, images="i,P1,training\n")
 
     def warnings():
-        assert run(["check", str(tmp_path), "--json", "--skip-files"]) == 0
+        assert run(["check", tmp_path, "--json", "--skip-files"]) == 0
         return [p for p in json.loads(capsys.readouterr().out)["problems"] if "full_size_mm" in p["remedy"]]
 
     (problem,) = warnings()

@@ -92,8 +92,3 @@ def test_only_positive_images_use_the_figures_over_all_cases(study, capsys):
 def test_mistakes_get_one_line(study, capsys, files, options, words):
     assert main(["compare", *(str(study / name) for name in files), *options, *QUICK]) == 2
     assert words in capsys.readouterr().err
-
-
-def test_help_has_an_example(capsys):
-    assert main(["compare", "--help"]) == 0
-    assert "Example: overread compare" in capsys.readouterr().out

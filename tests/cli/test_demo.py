@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,3 +75,21 @@ def test_again_it_does_nothing_and_says_where_the_report_is(output, capsys):
     assert Detector.read(page.parent / "detector.json").verdict == " ".join(said)
     for words in (str(page), "overread init", "overread run", "overread detect", "overread explain"):
         assert words in told
+
+
+# Half a minute of two processors; tests/cli/test_pictures.py runs a study of pictures in `make test`.
+@pytest.mark.slow
+def test_the_demo_of_fields_runs_whole(tmp_path, capsys):
+    folder = tmp_path / "study"
+    assert main(["demo", "--kind", "field", "--output", str(folder), "--n-images", "16"]) == 0
+    told = capsys.readouterr().out
+    page = (folder / "runs" / "main" / "report.html").read_text(encoding="utf-8")
+    assert "bright" in page
+    assert "dark" in page
+    # Encoded pictures hold every short word by chance.
+    words = re.sub(r'"data:[^"]*"', "", page).lower()
+    for word in ("lung", "radiograph", "nodule"):
+        assert word not in words
+    assert "report.html" in told
+    images = pd.read_csv(folder / "images.csv")
+    assert len(images) == 16

@@ -24,7 +24,7 @@ def found(trained):
 
 
 def test_the_json_adds_up(run, trained, model, found, capsys):
-    assert run(["explain", model, str(trained.dicom[0]), "--json"]) == 0
+    assert run(["explain", model, trained.dicom[0], "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     best = found.iloc[0]
     assert told["candidate_id"] == best["candidate_id"]
@@ -60,7 +60,7 @@ def test_it_says_whether_the_candidate_is_shown(run, trained, model, found, caps
         "is not shown: its score": found.loc[found["score"] < threshold, "candidate_id"].iloc[0],
     }
     for words, name in cases.items():
-        assert run(["explain", model, str(trained.dicom[0]), name, "--fp", "0.5"]) == 0
+        assert run(["explain", model, trained.dicom[0], name, "--fp", "0.5"]) == 0
         told = " ".join(capsys.readouterr().out.split())
         assert told.startswith(f"Candidate {name} {words}")
         assert f"the threshold {threshold:.3f} for 0.5 false positives per image" in told
@@ -85,29 +85,29 @@ def test_a_repeat_names_the_stronger_one_that_it_lies_on(trained):
 def test_an_id_may_be_typed_without_its_zeros(run, trained, model, found, capsys, zeros):
     wanted = found["candidate_id"].iloc[1]
     assert len(wanted) == 4
-    assert run(["explain", model, str(trained.dicom[0]), zeros + wanted.lstrip("0"), "--json"]) == 0
+    assert run(["explain", model, trained.dicom[0], zeros + wanted.lstrip("0"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["candidate_id"] == wanted
 
 
 def test_an_unknown_candidate(run, trained, model, capsys):
-    assert run(["explain", model, str(trained.dicom[0]), "c999"]) == 2
+    assert run(["explain", model, trained.dicom[0], "c999"]) == 2
     assert "'c999'" in capsys.readouterr().err
 
 
 def test_an_operating_point_that_is_not_locked(run, trained, model, capsys):
-    assert run(["explain", model, str(trained.dicom[0]), "--fp", "7"]) == 2
+    assert run(["explain", model, trained.dicom[0], "--fp", "7"]) == 2
     assert "there are 0.5, 1, 2" in capsys.readouterr().err
 
 
 def test_a_detector_without_a_threshold_shows_nothing(run, trained, tmp_path, capsys):
     path = replace(trained.detector, operating_points=()).write(tmp_path / "detector.json")
-    assert run(["explain", str(path), str(trained.dicom[0])]) == 0
+    assert run(["explain", path, trained.dicom[0]]) == 0
     assert "is not shown: no threshold is locked" in " ".join(capsys.readouterr().out.split())
 
 
 def test_ranks_are_not_called_probabilities(run, trained, tmp_path, capsys):
     ranked = replace(trained.detector, score_map=replace(trained.detector.score_map, method="rank"))
-    assert run(["explain", str(ranked.write(tmp_path / "detector.json")), str(trained.dicom[0])]) == 0
+    assert run(["explain", ranked.write(tmp_path / "detector.json"), trained.dicom[0]]) == 0
     told = capsys.readouterr().out
     assert "probability" not in told
     assert "Rank 1 of" in told
@@ -116,7 +116,7 @@ def test_ranks_are_not_called_probabilities(run, trained, tmp_path, capsys):
 @pytest.mark.parametrize("columns", ["80", "60", "200"])
 def test_nothing_is_left_out_where_the_terminal_is_narrow(run, trained, model, capsys, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
-    assert run(["explain", model, str(trained.dicom[0]), "--top", "1000", "--formulas"]) == 0
+    assert run(["explain", model, trained.dicom[0], "--top", "1000", "--formulas"]) == 0
     told = capsys.readouterr().out
     assert "…" not in told
     assert max(map(len, told.splitlines())) <= max(int(columns), 80)

@@ -33,16 +33,16 @@ def study(tmp_path):
 
 def test_label_studio_there_and_back(run, study, tmp_path, capsys):
     tasks, again = tmp_path / "tasks.json", tmp_path / "again"
-    assert run(["export", str(study), "--out", str(tasks), "--json"]) == 0
+    assert run(["export", study, "--output", tasks, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"files": [str(tasks)]}
-    back = ["--images", str(study / "images.csv"), "--image-key", "image_id", "--out", str(again)]
-    assert run(["import", str(tasks), *back]) == 0
+    back = ["--images", str(study / "images.csv"), "--image-key", "image_id", "--output", str(again)]
+    assert run(["import", tasks, *back]) == 0
     pd.testing.assert_frame_equal(read_folder(again).marks, read_folder(study).marks)
     pd.testing.assert_frame_equal(read_folder(again).readings, read_folder(study).readings)
-    assert run(["export", str(study), "--out", str(tasks)]) == 2
-    assert run(["export", str(study), "--out", str(tasks), "--overwrite"]) == 0
-    assert run(["import", str(tasks), *back]) == 4
-    assert run(["import", str(tasks), *back, "--overwrite"]) == 0
+    assert run(["export", study, "--output", tasks]) == 2
+    assert run(["export", study, "--output", tasks, "--overwrite"]) == 0
+    assert run(["import", tasks, *back]) == 4
+    assert run(["import", tasks, *back, "--overwrite"]) == 0
 
 
 @pytest.mark.parametrize("name", ["dicom-sr", "gsps"])
@@ -52,10 +52,10 @@ def test_dicom_documents_there_and_back(run, tmp_path, capsys, name):
     write_folder(make_mark_set(study), study)
     # As many anonymized files are.
     make_image(study / "a.dcm", "1.2.3.4", without=["StudyID", "AccessionNumber"])
-    assert run(["export", str(study), "--format", name, "--out", str(out), "--json"]) == 0
+    assert run(["export", study, "--format", name, "--output", out, "--json"]) == 0
     files = json.loads(capsys.readouterr().out)["files"]
     assert [complaints(Path(file)) for file in files] == [[]] * len(files)
-    assert run(["import", *files, "--images", str(study / "images.csv"), "--out", str(again)]) == 0
+    assert run(["import", *files, "--images", study / "images.csv", "--output", again]) == 0
     names = ["image_id", "reader_id", "mark_id"]
     before, after = (
         read_folder(folder).marks.sort_values(names, ignore_index=True) for folder in (study, again)
@@ -65,7 +65,7 @@ def test_dicom_documents_there_and_back(run, tmp_path, capsys, name):
 
 
 def test_plain_parquet(run, study, tmp_path, capsys):
-    assert run(["export", str(study), "--format", "plain", "--parquet", "--out", str(tmp_path / "p")]) == 0
+    assert run(["export", study, "--format", "plain", "--parquet", "--output", tmp_path / "p"]) == 0
     assert "marks.parquet" in capsys.readouterr().out
     pd.testing.assert_frame_equal(read_folder(tmp_path / "p").marks, read_folder(study).marks)
 
@@ -79,7 +79,7 @@ def test_plain_parquet(run, study, tmp_path, capsys):
     ],
 )
 def test_mistakes_get_one_line_and_a_code(run, study, tmp_path, capsys, arguments, code, words):
-    assert run(["export", str(study), "--out", str(tmp_path / "x"), *arguments]) == code
+    assert run(["export", study, "--output", tmp_path / "x", *arguments]) == code
     assert words in capsys.readouterr().err
 
 
@@ -97,7 +97,7 @@ def test_a_folder_for_label_studio_has_pictures_interface_and_addresses(run, tmp
         f"image_id,reader_id,mark_id,{shape},label\na b,R1,m,30,20,5,3,40,Mass <1>\n"
     )
     out = tmp_path / "for tool"
-    command = ["export", str(folder), "--out", str(out), "--members", "R1=ann@example.org"]
+    command = ["export", str(folder), "--output", str(out), "--members", "R1=ann@example.org"]
     assert run(command) == 0
     assert "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT=" in capsys.readouterr().out
     assert cv2.imread(str(out / "images" / "a b.png"), cv2.IMREAD_UNCHANGED).shape == (90, 120)

@@ -49,27 +49,17 @@ def command(study, *more, candidates="candidates.csv", output="features.parquet"
 FEW = ["--feature", "shape.area", "--feature", "lung.side"]
 
 
-def test_lists_the_families(run, capsys):
+def test_lists_families_features_and_one_of_them(run, capsys):
     assert run(["features"]) == 0
     out = capsys.readouterr().out
     assert all(family in out for family in CATALOGUE.families)
     assert str(len(CATALOGUE)) in out
-
-
-def test_lists_all_as_json(run, capsys):
     assert run(["features", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
-    assert [entry["name"] for entry in listed] == list(CATALOGUE)
-
-
-def test_lists_one_family_and_a_search(run, capsys):
+    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == list(CATALOGUE)
     assert run(["features", "--family", "vessel", "--search", "opposite", "--json"]) == 0
     assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == ["vessel.through"]
     assert run(["features", "--family", "template"]) == 0
     assert "template.afum_mean" in capsys.readouterr().out
-
-
-def test_explains_one(run, capsys):
     assert run(["features", "explain", "shape.compactness"]) == 0
     assert "4 pi area / perimeter^2" in capsys.readouterr().out
 
@@ -136,10 +126,7 @@ def test_images_go_by_their_file_names_and_paths_too(run, study):
 
 @pytest.mark.parametrize(
     ("change", "code", "message"),
-    [
-        ({"output": "features.txt"}, 2, "csv or .parquet"),
-        ({"candidates": "nowhere.csv"}, 4, "nowhere.csv"),
-    ],
+    [({"output": "features.txt"}, 2, "csv or .parquet"), ({"candidates": "nowhere.csv"}, 4, "nowhere.csv")],
 )
 def test_mistakes(run, study, capsys, change, code, message):
     assert run(command(study, *FEW, **change)) == code

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from math import inf, nan
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from overread.cli import main
+from overread.cli._froc_inputs import CountingOptions, make_counting
+from overread.cli.froc import print_comparison, print_froc, print_locked
+from overread.errors import InvalidInputError, UsageError
+from overread.froc import Counting
+from overread.truth import STRICT_HIT, DistanceHit, EllipseHit, hit_rule_parameters
 
 QUICK = ("--n-bootstrap", "100", "--n-shifts", "2")
 
@@ -93,16 +100,6 @@ def test_counts_by_hand(tmp_path, capsys):
     assert (quarter["threshold"], quarter["gt_sensitivity"]["estimate"]) == (0.5, 0.5)
     assert quarter["gt_sensitivity_reached"]["estimate"] == 1
     assert quarter["fp_per_image"]["estimate"] == 0.25
-
-
-def test_the_tables_for_people(study, capsys):
-    assert main(["froc", str(study / "found.csv"), str(study / "truth.csv"), "--n-images", "30", *QUICK]) == 0
-    text = capsys.readouterr().out
-    assert "30 images (from --n-images), 8 GTs to find in 8 of them; 4 single-reader GTs" in text
-    assert "No patient ids: images are resampled" in text
-    assert "GT by chance" in text
-    assert "wAFROC" in text
-    assert "The same, candidates on single-reader GTs counted as false positives" in text
 
 
 def test_the_number_of_images_is_never_guessed(study, capsys):
@@ -336,11 +333,6 @@ def test_the_first_session_of_lidc_against_the_others(shared_data, tmp_path, cap
     assert model["chance"]["chance_reached"] < 0.1
 
 
-def test_help_has_an_example(capsys):
-    assert main(["froc", "--help"]) == 0
-    assert "Example: overread froc" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(("name", "joined"), [("a.png", True), ("scans/a.dcm", True), ("b.png", False)])
 def test_ids_written_differently_are_joined_or_noticed(run, tmp_path, capsys, name, joined):
     (tmp_path / "d.csv").write_text(f"image_id,x_mm,y_mm,score\n{name},10,10,0.9\n", encoding="utf-8")
@@ -350,3 +342,148 @@ def test_ids_written_differently_are_joined_or_noticed(run, tmp_path, capsys, na
     )
     assert code == 0
     assert ("'b.png' there and 'a' in the truth" in capsys.readouterr().err) != joined
+
+
+def test_every_rule_parameter_and_every_choice_is_an_option_with_its_default():
+    parameters = {one.name for rule in hit_rule_parameters().values() for one in rule}
+    assert {one.name for one in fields(CountingOptions)} == {"rule", *parameters, *Counting.choices()}
+    assert make_counting(None) == make_counting(CountingOptions()) == Counting()
+
+
+@pytest.mark.parametrize(
+    ("given", "counting"),
+    [
+        ({"rule": "strict"}, Counting(rule=STRICT_HIT)),
+        (
+            {"margin_mm": 2.0, "single_reader": "fp"},
+            Counting(rule=EllipseHit(margin_mm=2.0), single_reader="fp"),
+        ),
+        (
+            {"rule": "distance", "max_distance_mm": 8.0, "extra_hits": "fp"},
+            Counting(rule=DistanceHit(8.0), extra_hits="fp"),
+        ),
+    ],
+)
+def test_options_become_a_counting(given, counting):
+    assert make_counting(CountingOptions(**given)) == counting
+
+
+def test_a_parameter_of_another_rule_has_no_effect_and_is_refused():
+    with pytest.raises(
+        UsageError, match="--min-overlap has no effect with --rule hit; it belongs to --rule overlap"
+    ):
+        make_counting(CountingOptions(min_overlap=0.1))
+    with pytest.raises(InvalidInputError, match="needs max_distance_mm"):
+        make_counting(CountingOptions(rule="distance"))
+
+
+SUMMARY = {
+    "n_images": 10,
+    "images_from": "images.csv",
+    "n_gts": 4,
+    "n_positive_images": 3,
+    "n_single_reader_gts": 2,
+    "rule": "centre near",
+    "counting": {"single_reader": "ignore"},
+    "resampled": "patients",
+    "level": 0.95,
+}
+
+
+def measure(estimate, lower=nan, upper=nan):
+    return {"estimate": estimate, "lower": lower, "upper": upper}
+
+
+def point(threshold, gt):
+    return {
+        "fp_target": 0.5,
+        "threshold": threshold,
+        "fp_per_image": measure(0.4, 0.3, 0.5),
+        "gt_sensitivity": gt,
+        "image_sensitivity": measure(nan),
+        "gt_sensitivity_reached": measure(1.0),
+    }
+
+
+MODEL = {
+    "name": "[soft]",
+    "chance": None,
+    "points": [point(0.25, measure(0.5, 0.2, 0.8))],
+    "other_treatment": {"single_reader": "fp", "points": [point(inf, measure(0.0, 0.0, 0.3))]},
+    "figures_of_merit": [{"figure": "AFROC", "estimate": 0.7, "lower": nan, "upper": nan}],
+}
+LOCKED = {
+    "model": "b1",
+    "locked_model": "soft",
+    "lock": "l.json",
+    "locked_at": "today",
+    "point": MODEL["points"][0],
+    "lock_checksum": "c" * 64,
+    "locked_fp_per_image": 0.45,
+}
+ROW = {"first": 0.5, "second": 0.4, "difference": -0.1, "lower": -0.2, "upper": 0.0, "p_permutation": 0.25}
+COMPARED = {
+    "first": "of",
+    "second": "[p]",
+    "points": [ROW | {"fp_target": 1.0, "measure": "gt_sensitivity"}],
+    "figures_of_merit": [ROW | {"figure": "wAFROC"}],
+    "verdict": ["So."],
+}
+PRINTED = {
+    "froc": """\
+10 images (from images.csv), 4 GTs to find in 3 of them; 2 single-reader GTs, candidates on them: ignore
+Hit: centre near
+[soft]
+
+   FP/image  threshold                GT        image  GT of reached
+ ────────────────────────────────────────────────────────────────────
+ 0.5 (0.40)       0.25  50.0 (20.0-80.0)            -          100.0
+
+sensitivities in per cent with 95 % intervals; FP/image: the target,
+and what the threshold gives
+AFROC 0.700 (no interval)
+The same, candidates on single-reader GTs counted as false positives
+
+   FP/image  threshold              GT        image  GT of reached
+ ──────────────────────────────────────────────────────────────────
+ 0.5 (0.40)       none  0.0 (0.0-30.0)            -          100.0
+
+""",
+    "locked": """\
+b1 on 10 images with 4 GTs, at the threshold that l.json locked at today (checksum cccccccccccc)
+The lock is for the scores 'soft': is this the same model?
+
+ threshold  FP/image when locked     induced FP/image    GT sensitivity  image sensitivity
+ ──────────────────────────────────────────────────────────────────────────────────────────
+      0.25                 0.450  0.400 (0.300-0.500)  50.0 (20.0-80.0)                  -
+
+per cent, 95 % intervals, threshold fixed
+""",
+    "comparison": """\
+10 images (from images.csv), 4 GTs to find in 3 of them; 2 single-reader GTs, candidates on them: ignore
+Hit: centre near
+[p] minus of
+
+ FP/image  of          of     [p]                 difference      p
+ ───────────────────────────────────────────────────────────────────
+        1  GTs       50.0    40.0      -10.0 (-20.0 to +0.0)  0.250
+      all  wAFROC   0.500   0.400  -0.100 (-0.200 to +0.000)  0.250
+
+sensitivity in per cent, 95 % intervals; p by permutation
+So.
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "show", "report"),
+    [
+        ("froc", print_froc, {"models": [MODEL]}),
+        ("locked", print_locked, LOCKED),
+        ("comparison", print_comparison, COMPARED),
+    ],
+)
+def test_what_people_read(capsys, kind, show, report):
+    """Names that look like markup or like a column; a threshold that no score reaches; rates without an interval."""
+    show(SUMMARY | report)
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == PRINTED[kind].splitlines()

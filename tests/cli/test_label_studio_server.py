@@ -148,7 +148,7 @@ def wait_for(address, process, log):
 def test_a_real_server_takes_the_export_and_gives_every_ellipse_back(run, study, server, tmp_path, capsys):
     members = ",".join(f"{reader}={email}" for reader, email in EMAILS.items())
     bundle = tmp_path / "bundle"
-    assert run(["export", str(study), "--out", str(bundle), "--members", members]) == 0
+    assert run(["export", study, "--output", bundle, "--members", members]) == 0
     clients = {email: Client(server) for email in EMAILS.values()}
     for email, client in clients.items():
         client.sign_up(email)
@@ -169,7 +169,7 @@ def test_a_real_server_takes_the_export_and_gives_every_ellipse_back(run, study,
     numbers = {user["email"]: user["id"] for user in json.loads(client.call("/api/users/"))}
     names = ",".join(f"{numbers[email]}={reader}" for reader, email in EMAILS.items())
     options = ["--image-key", "image_id", "--images", str(study / "images.csv"), "--reader-names", names]
-    assert run(["import", str(exported), *options, "--out", str(tmp_path / "back")]) == 0
+    assert run(["import", exported, *options, "--output", tmp_path / "back"]) == 0
     before, after = read_folder(study), read_folder(tmp_path / "back")
     keys = ["image_id", "reader_id"]
     assert set(map(tuple, before.readings[keys].to_numpy())) == set(

@@ -150,11 +150,6 @@ def test_readers_as_json(study, capsys):
     assert len(answer["pairs"]) == 3
 
 
-def test_readers_as_tables(study, capsys):
-    assert run(["readers", str(study)]) == 0
-    assert "leave-one-out" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

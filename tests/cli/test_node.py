@@ -141,14 +141,14 @@ def test_the_status_as_text_json_and_table(run, tmp_path, capsys):
     ledger.fail("1.2", "too dark [red]")
     ledger.close()
     table = tmp_path / "studies.csv"
-    assert run(["node", "--status", "--spool", str(tmp_path), "--table", str(table)]) == 0
+    assert run(["node", "--status", "--spool", tmp_path, "--table", table]) == 0
     told = capsys.readouterr().out
     assert "1 studies, 3 images: 1 done, 1 waiting, 1 failed" in told
     written = pd.read_csv(table)
     assert written[["images", "done", "waiting", "failed", "detections"]].to_numpy().tolist() == [
         [3, 1, 1, 1, 2]
     ]
-    assert run(["node", "--status", "--spool", str(tmp_path), "--json"]) == 0
+    assert run(["node", "--status", "--spool", tmp_path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["reason"] == "too dark [red]"
 
 
@@ -166,6 +166,6 @@ def test_the_status_as_text_json_and_table(run, tmp_path, capsys):
     ],
 )
 def test_mistakes_get_one_line(run, tmp_path, capsys, options, code, words):
-    assert run(["node", *options, "--spool", str(tmp_path / "spool")]) == code
+    assert run(["node", *options, "--spool", tmp_path / "spool"]) == code
     assert words in capsys.readouterr().err
     assert not (tmp_path / "spool").exists()

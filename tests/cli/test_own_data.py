@@ -49,18 +49,18 @@ def test_from_files_to_a_sound_study_in_three_commands(files, capsys, kind):
 
 def test_what_is_strange_is_named_with_its_cure_before_anything_is_dropped(run, files, capsys):
     folder, csv, _ = files
-    assert run(["init", str(folder), "--json"]) == 0
+    assert run(["init", folder, "--json"]) == 0
     found = {(one["kind"], one["image_id"]) for one in json.loads(capsys.readouterr().out)["findings"]}
     assert {("lateral", "CXR_017"), ("duplicate", "CXR_018")} <= found
     told = ["--xy", "corner", "--unit", "px", "--readers", "AB,CD,EF,GH"]
-    assert run(["import", str(csv), "--out", str(folder), *told]) == 0
+    assert run(["import", csv, "--output", folder, *told]) == 0
     assert len(read_table(folder / "readings.csv", "readings")) == 18 * 4
     capsys.readouterr()
-    assert run(["check", str(folder), "--json"]) == 0
+    assert run(["check", folder, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)["problems"]
     assert [one["row"] for one in said if "the same pixels" in one["message"]] == [19]
     assert any("--drop CXR_018" in one["remedy"] for one in said)
-    assert run(["init", str(folder), "--drop", "CXR_018,lateral", "--same-patient", "CXR_001=CXR_002"]) == 0
+    assert run(["init", folder, "--drop", "CXR_018,lateral", "--same-patient", "CXR_001=CXR_002"]) == 0
     images = read_table(folder / "images.csv", "images")
     assert len(images) == 16
     assert images["patient_id"].iloc[0] == images["patient_id"].iloc[1]
@@ -70,7 +70,7 @@ def test_what_is_strange_is_named_with_its_cure_before_anything_is_dropped(run, 
 
 def test_all_that_is_open_is_asked_for_at_once(run, files, capsys):
     folder, csv, _ = files
-    assert run(["import", str(csv), "--out", str(folder.parent / "other")]) == 2
+    assert run(["import", csv, "--output", folder.parent / "other"]) == 2
     said = capsys.readouterr().err
     for option in ("--xy corner|centre", "--unit px|mm", "--all-read-all"):
         assert option in said
@@ -81,7 +81,7 @@ def test_a_dry_run_shows_and_writes_nothing(run, files, capsys):
     _, csv, _ = files
     out = csv.parent / "other"
     told = ["--xy", "centre", "--mm-per-px", "0.7", "--all-read-all", "--dry-run"]
-    assert run(["import", str(csv), "--out", str(out), *told]) == 0
+    assert run(["import", csv, "--output", out, *told]) == 0
     said = capsys.readouterr()
     assert "Breite" in said.out
     assert "an image that nobody marked may be missing" in said.err
@@ -100,18 +100,18 @@ def test_a_terminal_is_asked(run, files, capsys, monkeypatch):
     pd.DataFrame({"image_id": names, "mm_per_px_x": MM, "mm_per_px_y": MM}).to_csv(
         csv.parent / "sizes.csv", index=False
     )
-    assert run(["import", str(csv), "--out", str(out), *told]) == 2
+    assert run(["import", csv, "--output", out, *told]) == 2
     assert not out.exists()
-    assert run(["import", str(csv), "--out", str(out), *told]) == 0
+    assert run(["import", csv, "--output", out, *told]) == 0
     assert len(read_table(out / "marks.csv", "marks")) == 10
 
 
 def test_readers_get_other_names(run, files, capsys):
     _, csv, _ = files
     out = csv.parent / "other"
-    told = ["--xy", "corner", "--mm-per-px", "0.7", "--all-read-all", "--out", str(out)]
-    assert run(["import", str(csv), *told, "--reader-names", "AB=Ann,XX=Bob"]) == 2
+    told = ["--xy", "corner", "--mm-per-px", "0.7", "--all-read-all", "--output", str(out)]
+    assert run(["import", csv, *told, "--reader-names", "AB=Ann,XX=Bob"]) == 2
     assert "there is no reader 'XX'; there are AB, CD, EF" in capsys.readouterr().err
-    assert run(["import", str(csv), *told, "--reader-names", "AB=CD"]) == 2
-    assert run(["import", str(csv), *told, "--reader-names", "AB=Ann"]) == 0
+    assert run(["import", csv, *told, "--reader-names", "AB=CD"]) == 2
+    assert run(["import", csv, *told, "--reader-names", "AB=Ann"]) == 0
     assert set(read_table(out / "marks.csv", "marks")["reader_id"]) == {"Ann", "CD", "EF"}

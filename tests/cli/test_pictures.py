@@ -52,14 +52,14 @@ def test_scores_are_those_of_the_run(run_of, field_study):
 
 
 def test_explain_speaks_of_pictures_in_their_unit(run, run_of, capsys):
-    assert run(["explain", str(run_of), "eye03"]) == 0
+    assert run(["explain", run_of, "eye03"]) == 0
     said = capsys.readouterr().out
     assert " px, radius" in said
     assert " mm" not in said
 
 
 def test_documents_are_refused_for_png_and_written_for_dicom(run, run_of, eye, tmp_path, capsys):
-    assert run(["detect", str(run_of), str(eye), "--fp", "2", "--sr", "-o", str(tmp_path / "no")]) == 2
+    assert run(["detect", run_of, eye, "--fp", "2", "--sr", "-o", tmp_path / "no"]) == 2
     assert "--sr and --gsps need DICOM images" in capsys.readouterr().err
     grey = np.asarray(Image.open(eye))[..., 1].astype(np.uint16) * 16
     write_dicom(tmp_path / "eye.dcm", grey, 0.2, patient_id="p", image_id="i")
@@ -86,7 +86,7 @@ def test_documents_are_refused_for_png_and_written_for_dicom(run, run_of, eye, t
 
 
 def test_a_run_of_groups_has_no_detector_of_its_own(run, field_study, eye, capsys):
-    assert run(["detect", str(field_study / "runs" / "main"), str(eye)]) == 2
+    assert run(["detect", field_study / "runs" / "main", eye]) == 2
     said = capsys.readouterr().err
     assert "main-pale" in said
     assert "main-dark" in said
@@ -94,27 +94,27 @@ def test_a_run_of_groups_has_no_detector_of_its_own(run, field_study, eye, capsy
 
 def test_report_joins_the_groups_again(run, field_study, tmp_path, capsys):
     root = field_study / "runs" / "main"
-    assert run(["report", str(root), "-o", str(tmp_path / "again.html")]) == 0
+    assert run(["report", root, "-o", tmp_path / "again.html"]) == 0
     assert (tmp_path / "again.html").read_bytes() == (root / "report.html").read_bytes()
-    assert run(["report", str(root), "--figures", str(tmp_path / "figures")]) == 2
+    assert run(["report", root, "--figures", tmp_path / "figures"]) == 2
     assert "name the run of one group" in capsys.readouterr().err
 
 
 def test_candidates_and_features_are_those_of_the_run(run, field_study, run_of, tmp_path, capsys):
     found, values = tmp_path / "candidates.csv", tmp_path / "features.parquet"
-    assert run(["candidates", str(field_study), "--group", "dark", "-o", str(found)]) == 0
+    assert run(["candidates", field_study, "--group", "dark", "-o", found]) == 0
     kept = open_run(run_of)
     table = pd.read_csv(found, dtype={"candidate_id": "str"})
     own = kept.table("candidates")
     assert table["radius_mm"].to_numpy() == pytest.approx(own["radius_mm"].to_numpy())
     given = ["--group", "dark", "--candidates", str(found), "--feature", "red.inside", "-o", str(values)]
-    assert run(["features", "extract", str(field_study), *given]) == 0
+    assert run(["features", "extract", field_study, *given]) == 0
     np.testing.assert_allclose(
         pd.read_parquet(values)["red.inside"], kept.features()["red.inside"], rtol=1e-4
     )
-    assert run(["candidates", str(field_study), "-o", str(found)]) == 2
-    assert run(["candidates", str(field_study), "--group", "dark", "--finder", "log", "-o", str(found)]) == 2
-    assert run(["features", "extract", str(field_study), *given[:-3], "glcm", "-o", str(values)]) == 2
+    assert run(["candidates", field_study, "-o", found]) == 2
+    assert run(["candidates", field_study, "--group", "dark", "--finder", "log", "-o", found]) == 2
+    assert run(["features", "extract", field_study, *given[:-3], "glcm", "-o", values]) == 2
     assert "no feature of these pictures" in capsys.readouterr().err
 
 
@@ -139,7 +139,7 @@ def test_show_draws_what_the_study_sees(run, field_study, eye, tmp_path, capsys)
     # A disc of 70 pixels, a little less at its edge, in 150 x 180.
     assert said["region_share"] == pytest.approx(np.pi * 70**2 / (150 * 180), abs=0.04)
     assert drawn.is_file()
-    assert run(["show", str(eye), "--study", str(tmp_path), "-o", str(drawn)]) == 2
+    assert run(["show", eye, "--study", tmp_path, "-o", drawn]) == 2
 
 
 def test_features_of_pictures_are_listed(run, capsys):
@@ -155,11 +155,11 @@ def test_check_is_content_with_pictures_and_names_the_region_of_a_study_of_chest
 ):
     study = tmp_path / "eyes"
     shutil.copytree(field_study, study, ignore=shutil.ignore_patterns("runs"))
-    assert run(["check", str(study), "--json"]) == 0
+    assert run(["check", study, "--json"]) == 0
     problems = json.loads(capsys.readouterr().out)["problems"]
     assert [problem for problem in problems if problem["file"] != "marks"] == []
     (study / "study.toml").write_text("")
-    assert run(["check", str(study), "--json"]) == 0
+    assert run(["check", study, "--json"]) == 0
     told = [problem["message"] for problem in json.loads(capsys.readouterr().out)["problems"]]
     assert any("no pair of lungs is seen" in message for message in told)
 
@@ -167,7 +167,7 @@ def test_check_is_content_with_pictures_and_names_the_region_of_a_study_of_chest
 def test_init_asks_what_a_pixel_is_where_marks_have_lengths(run, field_study, tmp_path, capsys):
     study = tmp_path / "eyes"
     shutil.copytree(field_study, study, ignore=shutil.ignore_patterns("runs", "images.csv", "study.toml"))
-    assert run(["init", str(study)]) == 4
+    assert run(["init", study]) == 4
     assert "give --mm-per-px (px: lengths are pixels" in capsys.readouterr().err
-    assert run(["init", str(study), "--mm-per-px", "px"]) == 0
+    assert run(["init", study, "--mm-per-px", "px"]) == 0
     assert 'kind = "field_of_view"' in (study / "study.toml").read_text()

@@ -31,7 +31,7 @@ def test_ids_that_look_like_markup_are_printed_as_they_are(run, tmp_path, capsys
 
 
 def test_a_figure_of_an_unknown_kind_is_refused_before_the_work(run, tmp_path, capsys):
-    assert run(["readers", study(tmp_path, ["R1", "R2"]), "--figure", str(tmp_path / "f.gif")]) == 2
+    assert run(["readers", study(tmp_path, ["R1", "R2"]), "--figure", tmp_path / "f.gif"]) == 2
     assert capsys.readouterr().out == ""
 
 

@@ -27,7 +27,7 @@ n_bootstrap = 20
 def test_a_design_becomes_a_page_and_says_how_to_spend(tmp_path, capsys):
     place = tmp_path / "design.toml"
     place.write_text(DESIGN)
-    assert main(["scenario", str(place), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    assert main(["scenario", str(place), "--output", str(tmp_path / "out"), "--quiet"]) == 0
     said = capsys.readouterr().out
     assert "What to do with about 50 readings?" in said
     assert (tmp_path / "out" / "scenario.html").is_file()
@@ -45,7 +45,7 @@ def test_neither_design_nor_demo_is_a_mistake_and_so_are_both(tmp_path, capsys):
 def test_a_mistake_in_the_design_is_one_line(tmp_path, capsys):
     place = tmp_path / "design.toml"
     place.write_text("seeds = 0")
-    assert main(["scenario", str(place), "--out", str(tmp_path / "out")]) == 4
+    assert main(["scenario", str(place), "--output", str(tmp_path / "out")]) == 4
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "seeds = 0" in said

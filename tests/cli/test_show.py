@@ -24,9 +24,7 @@ def folder(tmp_path):
 
 def test_show_draws_a_picture(run, folder, capsys):
     output = folder / "overlay.png"
-    assert (
-        run(["show", str(folder / "a.png"), "-o", str(output), "--mm-per-px", "0.8,0.8", "--limit", "5"]) == 0
-    )
+    assert run(["show", folder / "a.png", "-o", output, "--mm-per-px", "0.8,0.8", "--limit", "5"]) == 0
     assert output.read_bytes().startswith(b"\x89PNG")
     assert "5 candidates" in capsys.readouterr().out
 
@@ -63,10 +61,10 @@ def test_show_takes_a_table_without_responses_and_never_overwrites_its_image(run
     image, table = folder / "a.png", folder / "mine.csv"
     table.write_text("image_id,candidate_id,x_mm,y_mm,radius_mm\na.png,1,50,60,5\n")
     words = ["show", str(image), "--mm-per-px", "0.8", "--candidates", str(table), "--json", "-o"]
-    assert run([*words, str(folder / "o.png")]) == 0
+    assert run([*words, folder / "o.png"]) == 0
     assert json.loads(capsys.readouterr().out)["candidates"][0]["response"] == 0
     before = image.read_bytes()
-    assert run([*words, str(image)]) == 2
+    assert run([*words, image]) == 2
     assert image.read_bytes() == before
 
 

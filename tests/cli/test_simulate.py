@@ -45,8 +45,8 @@ def test_another_seed_is_refused_in_one_line(folder, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--benchmark", "nih-240x3"], "leave those options out"),
-        (["--benchmark", "nih-240x3", "--nodules", "varied"], "leave those options out"),
+        (["--benchmark", "nih-240x3"], "does not go with --benchmark: a frozen"),
+        (["--benchmark", "nih-240x3", "--nodules", "varied"], "does not go with --benchmark: a frozen"),
         (["--workers", "0"], "from 1"),
         (["--seed", "-1"], "--seed"),
         (["--images-csv", "t.csv"], "folder of backgrounds"),
@@ -79,12 +79,7 @@ def test_a_study_of_fields_is_counted_and_merged(fields, capsys, tmp_path):
 
 @pytest.mark.parametrize(
     "more",
-    [
-        ["--format", "dicom"],
-        ["--benchmark", "phantom-1978"],
-        ["--grid-mm", "1"],
-        ["--nodules", "varied"],
-    ],
+    [["--format", "dicom"], ["--benchmark", "phantom-1978"], ["--grid-mm", "1"], ["--nodules", "varied"]],
 )
 def test_what_a_field_does_not_have_is_refused(tmp_path, capsys, more):
     assert main(["simulate", str(tmp_path / "s"), "--kind", "field", *more]) == 2

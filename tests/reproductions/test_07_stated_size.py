@@ -31,7 +31,7 @@ def study(study_of_images):
 
 
 def import_into(study: Path, *arguments: str) -> int:
-    return main(["import", *arguments, "--all-read-all", "--out", str(study)])
+    return main(["import", *arguments, "--all-read-all", "--output", str(study)])
 
 
 def in_px(size: Size) -> tuple[float, float, float, float]:

@@ -35,7 +35,7 @@ def take(tmp_path, capsys):
                 str(file),
                 "--images",
                 str(tmp_path / "images.csv"),
-                "--out",
+                "--output",
                 str(out),
                 *map(str, more),
             ]
@@ -245,7 +245,7 @@ def test_boxes_in_fractions_are_not_pixels(take, tmp_path):
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0.4, 0.5, 0.1, 0.1]}],
     }
     (tmp_path / "c.json").write_text(json.dumps(document))
-    study = ("--images", str(tmp_path / "images.csv"), "--out", str(tmp_path / "study"))
+    study = ("--images", str(tmp_path / "images.csv"), "--output", str(tmp_path / "study"))
     assert main(["import", "--reader", f"A={tmp_path / 'c.json'}", "--all-read-all", *study]) == 4
     file = csv(tmp_path / "m.csv", "image,reader,x,y,diameter", "case00001,A,0.4,0.5,0.1")
     code, said = take(file, *TOLD)

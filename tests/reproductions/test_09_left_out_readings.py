@@ -131,7 +131,7 @@ def import_changed(study: Path, change: Callable[[list[dict]], None]) -> set[tup
     tasks = json.loads(path.read_text())
     change(tasks)
     path.write_text(json.dumps(tasks))
-    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
+    assert main(["import", str(path), "--all-read-all", "--output", str(study)]) == 0
     return readings_of(study)
 
 
@@ -150,7 +150,7 @@ def test_a_reading_of_shapes_that_are_not_read_stays_out(study, capsys, write, r
     told.write_text("image,reader\n" + "".join(f"{image},{one}\n" for image in IMAGES for one in "AB"))
     rules = {"--all-read-all": [], "--readers": ["A,B"], "--readings": [str(told)]}
     options = [rule, *rules[rule]] if rule else []
-    assert main(["import", *write(study.parent), *options, "--out", str(study)]) == 0
+    assert main(["import", *write(study.parent), *options, "--output", str(study)]) == 0
     assert readings_of(study) == EXPECTED
     said = capsys.readouterr().err
     assert "1 readings that hold nothing else" in said
@@ -160,7 +160,7 @@ def test_a_reading_of_shapes_that_are_not_read_stays_out(study, capsys, write, r
 @pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
 def test_without_a_study_and_with_other_names_too(tmp_path, write):
     arguments = [*write(tmp_path), "--mm-per-px", "0.7", "--all-read-all", "--reader-names", "A=Ann"]
-    assert main(["import", *arguments, "--out", str(tmp_path / "out")]) == 0
+    assert main(["import", *arguments, "--output", str(tmp_path / "out")]) == 0
     assert readings_of(tmp_path / "out") == {(i, "Ann" if r == "A" else r) for i, r in EXPECTED}
 
 
@@ -169,12 +169,12 @@ def test_a_second_file_without_shapes_does_not_bring_it_back(study, capsys):
     empty = study.parent / "again.xml"
     empty.write_text('<annotations><image id="1" name="case2.png" width="500" height="610"/></annotations>')
     arguments += ["--reader", f"A={empty}"]
-    assert main(["import", *arguments, "--out", str(study)]) == 0
+    assert main(["import", *arguments, "--output", str(study)]) == 0
     assert readings_of(study) == EXPECTED
     # A mark does: what the reader found is there.
     ellipse = '<ellipse label="n" cx="99" cy="99" rx="9" ry="9"/>'
     empty.write_text(empty.read_text().replace('"610"/>', f'"610">{ellipse}</image>'))
-    assert main(["import", *arguments, "--all-read-all", "--out", str(study), "--overwrite"]) == 0
+    assert main(["import", *arguments, "--all-read-all", "--output", str(study), "--overwrite"]) == 0
     assert readings_of(study) == EXPECTED | {("case2", "A")}
 
 
@@ -204,7 +204,7 @@ def test_what_was_drawn_and_cancelled_is_not_nothing_found(study):
 def test_a_reading_that_keeps_only_shapes_that_are_not_read_stays_out(tmp_path, capsys, write, rule):
     study = tmp_path / "out"
     arguments = [*write(tmp_path, TWO_LABELS), "--mm-per-px", "0.7", "--label", "Nodule", *rule]
-    assert main(["import", *arguments, "--out", str(study)]) == 0
+    assert main(["import", *arguments, "--output", str(study)]) == 0
     assert readings_of(study) == {("case2", "A"), ("case3", "A")}
     assert read_folder(study).marks["image_id"].tolist() == ["case3"]
     assert "left out 1 readings that hold shapes that are not read" in capsys.readouterr().err

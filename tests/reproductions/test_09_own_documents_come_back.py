@@ -42,11 +42,11 @@ def study(tmp_path, capsys):
 def test_exported_documents_come_back(study, tmp_path, capsys, format_):
     before = {kind: pd.read_csv(study / f"{kind}.csv") for kind in ("marks", "readings", "images")}
     out = tmp_path / "documents"
-    assert main(["export", str(study), "--format", format_, "--out", str(out)]) == 0
+    assert main(["export", str(study), "--format", format_, "--output", str(out)]) == 0
     documents = [str(path) for path in sorted(out.rglob("*.dcm"))]
     for kind in ("marks", "readings"):
         (study / f"{kind}.csv").unlink()
-    assert main(["import", *documents, "--out", str(study)]) == 0, capsys.readouterr().err
+    assert main(["import", *documents, "--output", str(study)]) == 0, capsys.readouterr().err
     marks, readings = (pd.read_csv(study / f"{kind}.csv") for kind in ("marks", "readings"))
     key = ["image_id", "reader_id"]
     assert sorted(map(tuple, readings[key].to_numpy())) == sorted(
@@ -61,10 +61,10 @@ def test_exported_documents_come_back(study, tmp_path, capsys, format_):
 
 def test_two_files_of_one_instance_are_a_question(study, tmp_path, capsys):
     out = tmp_path / "documents"
-    assert main(["export", str(study), "--format", "dicom-sr", "--out", str(out)]) == 0
+    assert main(["export", str(study), "--format", "dicom-sr", "--output", str(out)]) == 0
     images = pd.read_csv(study / "images.csv", dtype=str)
     images["sop_instance_uid"] = images["sop_instance_uid"].iloc[0]
     images.to_csv(study / "images.csv", index=False)
     documents = [str(path) for path in out.rglob("*.dcm")]
-    assert main(["import", *documents, "--out", str(study), "--overwrite"]) == 4
+    assert main(["import", *documents, "--output", str(study), "--overwrite"]) == 4
     assert "'dx0' and 'dx1' have" in " ".join(capsys.readouterr().err.split())

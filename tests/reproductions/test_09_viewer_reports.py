@@ -109,7 +109,7 @@ def write_report(path: Path, *groups: Dataset, observer: str = "Reader^One") -> 
 
 def import_report(path: Path, *more: str) -> int:
     return main(
-        ["import", str(path), "--mm-per-px", str(SPACING), "--out", str(path.parent / "study"), *more]
+        ["import", str(path), "--mm-per-px", str(SPACING), "--output", str(path.parent / "study"), *more]
     )
 
 
@@ -226,7 +226,7 @@ def test_the_viewers_unknown_observer_is_nobody(tmp_path, capsys):
     )
     assert import_report(path) == 4
     assert "--reader NAME=" in capsys.readouterr().err
-    named = ["--reader", f"Ann={path}", "--mm-per-px", "1", "--out", str(tmp_path / "study")]
+    named = ["--reader", f"Ann={path}", "--mm-per-px", "1", "--output", str(tmp_path / "study")]
     assert main(["import", *named]) == 0
     assert read_folder(tmp_path / "study").marks["reader_id"].tolist() == ["Ann"]
 
@@ -258,7 +258,7 @@ def test_a_presentation_state_of_other_drawings_is_no_negative_reading(tmp_path,
     if what == "overlay":
         state.add_new((0x6000, 0x1001), "CS", "MARKS")
     state.save_as(tmp_path / "other.dcm")
-    out = ["--mm-per-px", "0.1", "--out", str(tmp_path / "study")]
+    out = ["--mm-per-px", "0.1", "--output", str(tmp_path / "study")]
     assert main(["import", str(tmp_path / "other.dcm"), *out]) == 4
     assert f"nothing but {what}" in capsys.readouterr().err
     assert not (tmp_path / "study").exists()
@@ -278,6 +278,6 @@ def test_the_image_of_the_report_is_found_by_its_uid(tmp_path):
     path = write_report(tmp_path / "sr.dcm", group(measure("CIRCLE", [100, 200, 106, 208])))
     table = tmp_path / "images.csv"
     table.write_text("image_id,mm_per_px_x,mm_per_px_y,sop_instance_uid\na,0.5,0.5,1.2.3.4\n")
-    arguments = ["--images", str(table), "--out", str(tmp_path / "study")]
+    arguments = ["--images", str(table), "--output", str(tmp_path / "study")]
     assert main(["import", str(path), *arguments]) == 0
     assert read_folder(tmp_path / "study").marks["image_id"].tolist() == ["a"]

@@ -22,7 +22,7 @@ def take(tmp_path, capsys):
     out = tmp_path / "study"
 
     def run(*arguments):
-        told = ["--images", str(tmp_path / "images.csv"), "--out", str(out), *map(str, arguments)]
+        told = ["--images", str(tmp_path / "images.csv"), "--output", str(out), *map(str, arguments)]
         code = main(["import", *told])
         said = capsys.readouterr()
         assert out.exists() == (code == 0)
@@ -168,6 +168,6 @@ def test_an_image_is_found_however_its_accents_are_coded(take, tmp_path):
 def test_two_codings_of_one_image_are_refused(tmp_path, capsys):
     file = write_sheet(tmp_path / "m.csv", "R", "R")
     file.write_text(file.read_text().replace("a,R", f"{COMPOSED},R").replace("b,R", f"{DECOMPOSED},R"))
-    told = ["--unit", "px", "--all-read-all", "--mm-per-px", "0.5", "--out", str(tmp_path / "study")]
+    told = ["--unit", "px", "--all-read-all", "--mm-per-px", "0.5", "--output", str(tmp_path / "study")]
     assert main(["import", str(file), *told]) == 4
     assert "show the same name" in capsys.readouterr().err

@@ -67,9 +67,9 @@ def compare(found: MarkSet, study: MarkSet) -> None:
 def test_label_studio_there_and_back(tmp_path, capsys, scale):
     study = make_study(tmp_path / "study", SCALES[scale])
     tasks = tmp_path / "tasks.json"
-    assert main(["export", str(tmp_path / "study"), "--out", str(tasks)]) == 0
+    assert main(["export", str(tmp_path / "study"), "--output", str(tasks)]) == 0
     images = ["--images", str(tmp_path / "study" / "images.csv")]
-    options = ["--image-key", "image_id", *images, "--out", str(tmp_path / "back")]
+    options = ["--image-key", "image_id", *images, "--output", str(tmp_path / "back")]
     assert main(["import", str(tasks), *options]) == 0
     compare(read_folder(tmp_path / "back"), study)
     assert capsys.readouterr().err == ""
@@ -78,7 +78,7 @@ def test_label_studio_there_and_back(tmp_path, capsys, scale):
 def test_the_labelling_interface_has_the_control_that_the_tasks_name(tmp_path):
     make_study(tmp_path / "study", SCALES["fractions"])
     tasks = tmp_path / "tasks.json"
-    assert main(["export", str(tmp_path / "study"), "--out", str(tasks)]) == 0
+    assert main(["export", str(tmp_path / "study"), "--output", str(tasks)]) == 0
     results = [
         one
         for task in json.loads(tasks.read_text())
@@ -96,10 +96,10 @@ def test_via_there_and_back(tmp_path, capsys, scale):
     files = []
     for reader in ("1", "2"):
         files += ["--reader", f"{reader}={tmp_path / reader}.json"]
-        options = ["--format", "via", "--reader", reader, "--out", f"{tmp_path / reader}.json"]
+        options = ["--format", "via", "--reader", reader, "--output", f"{tmp_path / reader}.json"]
         assert main(["export", str(tmp_path / "study"), *options]) == 0
     images = ["--images", str(tmp_path / "study" / "images.csv")]
-    assert main(["import", *files, *images, "--out", str(tmp_path / "back")]) == 0
+    assert main(["import", *files, *images, "--output", str(tmp_path / "back")]) == 0
     compare(read_folder(tmp_path / "back"), study)
     assert capsys.readouterr().err == ""
 
@@ -114,7 +114,14 @@ def test_cvat_attributes_are_read_on_their_scale(tmp_path, capsys):
         SHAPE.format(20 + 30 * place, "confidence", text) for place, text in enumerate(["0.8", "", "1e-2"])
     ]
     (tmp_path / "x.xml").write_text(CVAT.format("".join(shapes)))
-    arguments = ["--reader", f"R={tmp_path / 'x.xml'}", "--mm-per-px", "1", "--out", str(tmp_path / "study")]
+    arguments = [
+        "--reader",
+        f"R={tmp_path / 'x.xml'}",
+        "--mm-per-px",
+        "1",
+        "--output",
+        str(tmp_path / "study"),
+    ]
     assert main(["import", *arguments]) == 0
     np.testing.assert_array_equal(read_folder(tmp_path / "study").marks["confidence"], [0.8, math.nan, 0.01])
     assert capsys.readouterr().err == ""
@@ -172,7 +179,7 @@ def test_numbers_are_read_and_the_loss_of_others_is_said(tmp_path, capsys, name,
     path = tmp_path / name
     path.write_text(text)
     source = [str(path)] if name == "l.json" else ["--reader", f"R={path}"]
-    assert main(["import", *source, "--mm-per-px", "1", "--out", str(tmp_path / "study")]) == 0
+    assert main(["import", *source, "--mm-per-px", "1", "--output", str(tmp_path / "study")]) == 0
     marks = read_folder(tmp_path / "study").marks
     assert len(marks) == 1
     assert (marks["confidence"].tolist() if "confidence" in marks else [None]) == [confidence]
@@ -193,7 +200,7 @@ def test_json_min_gives_one_mark_a_region(tmp_path, capsys, tied):
         "confidence": [{**shape, **size, "number": 0.4}] if tied else 0.4,
     }
     (tmp_path / "m.json").write_text(json.dumps([record]))
-    options = ["--not-rotated", "--mm-per-px", "1", "--out", str(tmp_path / "study")]
+    options = ["--not-rotated", "--mm-per-px", "1", "--output", str(tmp_path / "study")]
     assert main(["import", str(tmp_path / "m.json"), *options]) == 0
     marks = read_folder(tmp_path / "study").marks
     assert len(marks) == 1

@@ -55,7 +55,7 @@ def test_more_seeds_and_models_keep_the_points_that_are_there(design, folder, do
 
 
 def test_a_folder_of_another_design_is_refused(folder, done):
-    with pytest.raises(InvalidInputError, match=r"another design.*--out"):
+    with pytest.raises(InvalidInputError, match=r"another design.*--output"):
         claim_folder(folder, small_design(readers={"false_marks": 0.1}))
 
 

@@ -270,7 +270,7 @@ def test_init_import_and_drop_what_nobody_read(pngs: Path) -> None:
     write_table(
         pd.DataFrame({**image, "reader_id": ["r"], "mark_id": ["m"], **ellipse}), source / "marks.csv"
     )
-    assert main(["import", str(source), "--out", str(pngs)]) == 0
+    assert main(["import", str(source), "--output", str(pngs)]) == 0
     assert len(read_table(pngs / "images.csv", "images")) == 6
     assert main(["init", str(pngs), "--mm-per-px", "0.7", "--drop", "unread"]) == 0
     assert read_table(pngs / "images.csv", "images")["path"].tolist() == ["00000000_000.png"]

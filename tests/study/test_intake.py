@@ -267,7 +267,7 @@ def two_images(tmp_path: Path) -> Path:
 
 def command_of(said: str) -> list[str]:
     """Words of the command that a hint prints."""
-    found = re.search(r"overread (import .+? --out \S+( study\')?)", said)
+    found = re.search(r"overread (import .+? --output \S+( study\')?)", said)
     assert found is not None
     return shlex.split(found.group(1))
 
@@ -311,5 +311,5 @@ def test_without_a_spreadsheet_the_form_is_told(two_images):
         f"{COLUMNS}\nCXR_1.dcm;AB;100;200,5;20;18\n"
     )  # its own table is no spreadsheet
     said = suggest_import(two_images, images)
-    assert "overread import FILE --xy corner --all-read-all --out" in said
-    assert "tool's export: overread import FILE --out" in said
+    assert "overread import FILE --xy corner --all-read-all --output" in said
+    assert "tool's export: overread import FILE --output" in said

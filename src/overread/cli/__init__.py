@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensEr
 
 from overread import __version__
 from overread._terminal import print_text
-from overread.errors import OverreadError, StorageError, UsageError
+from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError, find_extra
 
 app = App(
     name="overread",
@@ -21,130 +21,89 @@ app = App(
     help="From the marks of many radiologists to soft labels, a compact detector and an honest account of it.",
     help_format="plaintext",
 )
-"""All commands, for who calls them from Python or lists them."""
-app.command(
-    "overread.cli.demo:demo",
-    help="Simulate a small study, run all of it, and show the report.",
-    help_epilogue="Example: overread demo --open",
-)
-app.command(
-    "overread.cli.merge:merge",
-    help="Merge the readers' marks into ground-truth objects with soft labels.",
-    help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
-)
-app.command(
-    "overread.cli.readers:readers",
-    help="Show how the readers read: sensitivity, false positives, agreement.",
-    help_epilogue="Example: overread readers my_study --figure readers.png",
-)
-app.command(
-    "overread.cli.import_marks:import_marks",
-    name="import",
-    help="Turn a spreadsheet or another tool's marks into tables of marks, readings and images.",
-    help_epilogue="Example: overread import marks.xlsx --xy corner --unit px --all-read-all --out my_study",
-)
-app.command(
-    "overread.cli.export_marks:export_marks",
-    name="export",
-    help="Write marks and readings in another tool's format.",
-    help_epilogue="Example: overread export study --out for_label_studio --members R1=ann@x.org,R2=bob@x.org",
-)
-app.command(
-    "overread.cli.check:check",
-    help="List every problem of a study's tables, by file and row.",
-    help_epilogue="Example: overread check study",
-)
-app.command(
-    "overread.cli.init:init",
-    help="Make a study out of a folder of images: images.csv and a commented study.toml.",
-    help_epilogue="Example: overread init my_study --drop duplicate,lateral",
-)
-app.command(
-    "overread.cli.run:run",
-    help="Run a study: from images and marks to three models and how good they are.",
-    help_epilogue="Example: overread run my_study",
-)
-app.command(
-    "overread.cli.report:report",
-    help="Write the page of a finished run again, from its results.",
-    help_epilogue="Example: overread report my_study/runs/main --figures figures",
-)
-app.command(
-    "overread.cli.froc:froc",
-    help="Show how good a detector is: sensitivity against false positives per image, with intervals.",
-    help_epilogue="Example: overread froc detections.csv truth.csv --n-images 300 --figure froc.png",
-)
-app.command(
-    "overread.cli.compare:compare",
-    help="Say whether two models can be told apart on the same images.",
-    help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
-)
-app.command(
-    "overread.apps.planning.command:plan",
-    help="Say how many images and golden objects a wanted width or power needs.",
-    help_epilogue="Example: overread plan my_study/runs/main --half-width 0.05",
-)
-app.command(
-    "overread.cli.detect:detect",
-    help="Run a trained detector on new images.",
-    help_epilogue="Example: overread detect my_study/runs/main new_images/ -o found --overlay",
-)
-app.command(
-    "overread.apps.node.command:node",
-    help="Run a detector as a DICOM node: images in, reports and presentation states out.",
-    help_epilogue="Example: overread node my_study/runs/main --spool spool --destination PACS@127.0.0.1:4242",
-)
-app.command(
-    "overread.apps.room.command:read",
-    help="Open a study's reading room: readers mark its images in the browser, blind to each other.",
-    help_epilogue="Example: overread read my_study --add-reader Anna --add-reader Ben; overread read my_study",
-)
-app.command(
-    "overread.apps.room.command:demo_read",
-    name="demo-read",
-    help="Open a reading room of simulated images, with readers' links and a detector, ready to try.",
-    help_epilogue="Example: overread demo-read --port 8765",
-)
-app.command(
-    "overread.apps.reader_study.command:reader_study",
-    name="reader-study",
-    help="Compare what readers found without and with the detector: wAFROC, sensitivity, false positives, time.",
-    help_epilogue="Example: overread reader-study my_study --truth truth.csv",
-)
-app.command(
-    "overread.cli.explain:explain",
-    help="Say whether a candidate is shown, and what adds to its score.",
-    help_epilogue="Example: overread explain my_study/runs/main chest.dcm 0003",
-)
-app.command(
-    "overread.cli.features:features",
-    help="List and explain the features; compute them for candidates.",
-)
-app.command(
-    "overread.cli.simulate:simulate",
-    help="Write a study folder with known nodules and simulated readers.",
-    help_epilogue="Example: overread simulate my_study --n-images 200 --readers 8 --workers 2",
-)
-app.command(
-    "overread.apps.reproduction.command:reproduce",
-    help="Repeat the paper's experiment on simulated images, beside the paper's results.",
-    help_epilogue="Example: overread reproduce --output reproduction",
-)
-app.command(
-    "overread.apps.scenario.command:scenario",
-    help="Say how to spend readings: more images or more readers, soft labels or hard ones.",
-    help_epilogue="Example: overread scenario design.toml --out scenario; overread scenario --demo",
-)
-app.command(
-    "overread.cli.candidates:candidates",
-    help="Find the suspicious regions of every image of a folder.",
-    help_epilogue="Example: overread candidates my_study -o candidates.csv --limit 100",
-)
-app.command(
-    "overread.cli.show:show",
-    help="Draw lungs or the region, and candidates, over an image.",
-    help_epilogue="Example: overread show image.png -o overlay.png --mm-per-px 0.7",
-)
+"""All commands, for those who call them from Python or list them."""
+# Three lines a command: its name and place under overread, what it does, an example. Apps stand here as text: nothing
+# imports them.
+COMMANDS = """\
+demo cli.demo:demo
+    Simulate a small study, run all of it, and show the report.
+    overread demo --open
+merge cli.merge:merge
+    Merge the readers' marks into ground-truth objects with soft labels.
+    overread merge my_study -o truth.parquet --figure marks.png --image case-07
+readers cli.readers:readers
+    Show how the readers read: sensitivity, false positives, agreement.
+    overread readers my_study --figure readers.png
+import cli.import_marks:import_marks
+    Turn a spreadsheet or another tool's marks into tables of marks, readings and images.
+    overread import marks.xlsx --xy corner --unit px --all-read-all --output my_study
+export cli.export_marks:export_marks
+    Write marks and readings in another tool's format.
+    overread export study --output for_label_studio --members R1=ann@x.org,R2=bob@x.org
+check cli.check:check
+    List every problem of a study's tables, by file and row.
+    overread check study
+init cli.init:init
+    Make a study out of a folder of images: images.csv and a commented study.toml.
+    overread init my_study --drop duplicate,lateral
+run cli.run:run
+    Run a study: from images and marks to three models and how good they are.
+    overread run my_study
+report cli.report:report
+    Write the page of a finished run again, from its results.
+    overread report my_study/runs/main --figures figures
+froc cli.froc:froc
+    Show how good a detector is: sensitivity against false positives per image, with intervals.
+    overread froc detections.csv truth.csv --n-images 300 --figure froc.png
+compare cli.compare:compare
+    Say whether two models can be told apart on the same images.
+    overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143
+plan apps.planning.command:plan
+    Say how many images and golden objects a wanted width or power needs.
+    overread plan my_study/runs/main --half-width 0.05
+detect cli.detect:detect
+    Run a trained detector on new images.
+    overread detect my_study/runs/main new_images/ -o found --overlay
+node apps.node.command:node
+    Run a detector as a DICOM node: images in, reports and presentation states out.
+    overread node my_study/runs/main --spool spool --destination PACS@127.0.0.1:4242
+read apps.room.command:read
+    Open a study's reading room: readers mark its images in the browser, blind to each other.
+    overread read my_study --add-reader Anna --add-reader Ben; overread read my_study
+demo-read apps.room.command:demo_read
+    Open a reading room of simulated images, with readers' links and a detector, ready to try.
+    overread demo-read --port 8765
+reader-study apps.reader_study.command:reader_study
+    Compare what readers found without and with the detector: wAFROC, sensitivity, false positives, time.
+    overread reader-study my_study --truth truth.csv
+explain cli.explain:explain
+    Say whether a candidate is shown, and what adds to its score.
+    overread explain my_study/runs/main chest.dcm 0003
+features cli.features:features
+    List and explain the features; compute them for candidates.
+    -
+simulate cli.simulate:simulate
+    Write a study folder with known nodules and simulated readers.
+    overread simulate my_study --n-images 200 --readers 8 --workers 2
+reproduce apps.reproduction.command:reproduce
+    Repeat the paper's experiment on simulated images, beside the paper's results.
+    overread reproduce --output reproduction
+scenario apps.scenario.command:scenario
+    Say how to spend readings: more images or more readers, soft labels or hard ones.
+    overread scenario design.toml --output scenario; overread scenario --demo
+candidates cli.candidates:candidates
+    Find the suspicious regions of every image of a folder.
+    overread candidates my_study -o candidates.csv --limit 100
+show cli.show:show
+    Draw lungs or the region, and candidates, over an image.
+    overread show image.png -o overlay.png --mm-per-px 0.7
+"""
+_lines = [line.strip() for line in COMMANDS.splitlines()]
+for _line, _help, _example in zip(_lines[::3], _lines[1::3], _lines[2::3], strict=True):
+    _name, _place = _line.split()
+    # An App of its own, such as features, has its example there.
+    _options = {} if _example == "-" else {"help_epilogue": f"Example: {_example}"}
+    app.command(f"overread.{_place}", name=_name, help=_help, **_options)
 
 # 128 + SIGINT, as shells report it.
 INTERRUPTED = 130
@@ -163,6 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(arguments: Sequence[str] | None) -> int:
     """Run the command, and turn what it raises into a line and an exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if any(word.partition("=")[0] == "--out" for word in words):
+        return fail("--out is called --output, or -o for short", UsageError.exit_code)
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -172,6 +134,11 @@ def run_command(arguments: Sequence[str] | None) -> int:
         )
     except OverreadError as error:
         return fail(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        extra = find_extra(error)
+        if extra is None:
+            raise
+        return fail(MissingExtraError.say(f"overread {words[0]}", extra), MissingExtraError.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

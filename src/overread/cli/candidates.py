@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from overread._commands import ImageTableOptions, open_domain, write_image_table
-from overread.errors import UsageError
+from overread._commands import ImageTableOptions, at_least_one, open_domain, write_image_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +37,7 @@ def candidates(
         Group of labels of a study of other pictures that has several.
     """
     options.check_output()
-    if limit is not None and limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {limit}")
+    at_least_one(limit=limit)
     of_study = open_domain(options.folder, group, finder)
 
     def work(file: ImageFile, image: DomainImage) -> pd.DataFrame:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json as json_text
 from collections import Counter
 from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from overread._commands import fold_cells
-from overread._terminal import make_console, print_json
+from overread._commands import Flag, emit, make_table, print_plain
+from overread._terminal import make_console
 from overread.errors import LeakageError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.console import Console
 
     from overread.tables import Problem
 
@@ -30,9 +25,9 @@ COLOURS = {"error": "bold red", "leakage": "bold red", "warning": "yellow"}
 def check(
     study: Path,
     *,
-    derive_readings: Annotated[bool, Parameter(negative="")] = False,
-    skip_files: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    derive_readings: Flag = False,
+    skip_files: Flag = False,
+    json: Flag = False,
 ) -> int:
     """List every problem of a study's marks, readings and images tables at once.
 
@@ -67,52 +62,54 @@ def check(
     counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}
     rows = {kind: 0 if table is None else len(table) for kind, table in tables.items()}
-    if json:
-        found = [problem.as_dict() for problem in problems]
-        print_json(json_text.dumps({"rows": rows, "counts": counts, "problems": found}))
-    else:
-        show(problems, counts, rows)
+    found = [problem.as_dict() for problem in problems]
+    emit(
+        {"rows": rows, "counts": counts, "problems": found},
+        lambda _: _show(problems, counts, rows),
+        as_json=json,
+    )
     if counts["error"]:
         return TableError.exit_code
     return LeakageError.exit_code if counts["leakage"] else 0
 
 
-def show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int]) -> None:
+def _show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int]) -> None:
     """Print the errors row by row and the warnings kind by kind, a table for each file, and a line with their sum."""
     from overread.tables import one_per_kind
 
-    console = make_console()
     for file, group in groupby(problems, key=lambda problem: problem.file):
         found = list(group)
         errors = [problem for problem in found if problem.severity != "warning"]
         remarks = one_per_kind(problem for problem in found if problem.severity == "warning")
-        _show_file(console, file, [*errors, *remarks])
+        _show_file(file, [*errors, *remarks])
     total = ", ".join(f"{number:,} {kind}" for kind, number in rows.items())
     bad = counts["error"] + counts["leakage"]
     verdict = (
         f"{_plural(bad, 'error')}, {_plural(counts['warning'], 'warning')}" if problems else "no problems"
     )
-    console.print(f"{verdict} in {total}")
+    make_console().print(f"{verdict} in {total}")
 
 
-def _show_file(console: Console, file: str, problems: list[Problem]) -> None:
-    """Print the problems of one file."""
-    from rich.markup import escape
-    from rich.table import Table
+def _show_file(file: str, problems: list[Problem]) -> None:
+    from rich.text import Text
 
-    console.print(file, style="bold", soft_wrap=True, markup=False)
-    table = Table("", "row", "column", "problem", "remedy", show_edge=False, pad_edge=False)
-    table.columns[1].justify = "right"
-    for problem in problems[:SHOWN_PER_FILE]:
-        kind = f"[{COLOURS[problem.severity]}]{problem.severity}[/]"
-        row = "" if problem.row is None else str(problem.row)
-        table.add_row(kind, row, *map(escape, (problem.column or "", problem.message, problem.remedy)))
-    console.print(fold_cells(table))
+    print_plain(file, style="bold")
+    rows = (
+        (
+            Text(problem.severity, COLOURS[problem.severity]),
+            "" if problem.row is None else problem.row,
+            problem.column or "",
+            problem.message,
+            problem.remedy,
+        )
+        for problem in problems[:SHOWN_PER_FILE]
+    )
+    header = ("", "row", "column", "problem", "remedy")
+    make_console().print(make_table(header, rows, right=slice(1, 2), show_edge=False, pad_edge=False))
     if len(problems) > SHOWN_PER_FILE:
-        console.print(f"... and {len(problems) - SHOWN_PER_FILE:,} more in this file; --json lists them all")
-    console.print()
+        print_plain(f"... and {len(problems) - SHOWN_PER_FILE:,} more in this file; --json lists them all")
+    print_plain("")
 
 
 def _plural(number: int, word: str) -> str:
-    """Write a number with its word."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread._terminal import print_json
+from overread._commands import Flag, Resampling, emit
 from overread.cli._froc_inputs import CountingOptions, ReadingOptions
-from overread.froc import FP_TARGETS, LEVEL, N_BOOTSTRAP
+from overread.cli.froc import draw_curves, print_comparison, summarize
+from overread.errors import UsageError
+from overread.froc import FP_TARGETS, N_BOOTSTRAP
 
 if TYPE_CHECKING:
     from overread.cli._froc_inputs import Evaluation
@@ -24,12 +26,10 @@ def compare(
     truth: Path | None = None,
     *,
     fp: Annotated[tuple[float, ...], Parameter(negative=())] = FP_TARGETS,
-    n_bootstrap: int = N_BOOTSTRAP,
     n_permutations: int = N_BOOTSTRAP,
-    level: float = LEVEL,
-    seed: int = 0,
     figure: Path | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
+    resampling: Resampling | None = None,
     reading: Annotated[ReadingOptions | None, Parameter(name="*", group="Reading")] = None,
     counting: Annotated[CountingOptions | None, Parameter(name="*", group="Counting")] = None,
 ) -> None:
@@ -45,46 +45,35 @@ def compare(
         Ground truth, where each model has its own file.
     fp
         False positives per image at which the models are compared; repeat for more.
-    n_bootstrap
-        Resamplings of patients for the intervals.
     n_permutations
         Swappings of the models in random patients for the p-values.
-    level
-        Level of the intervals; models are told apart where p is below 1 - level.
-    seed
-        Same seed, same answer.
     figure
         Draw both curves (PNG, SVG or PDF).
     json
         Print JSON instead of tables.
+    resampling
+        How intervals are made.
     reading
         How the files are read.
     counting
         What a hit is and how hits are counted.
     """
-    from overread._commands import check_seed
     from overread.cli._froc_inputs import check_before_work, load_evaluation, make_counting
-    from overread.froc import check_draws
 
-    check_seed(seed)
-    check_draws(n_bootstrap, level)
+    draws = resampling or Resampling()
+    draws.check()
     check_before_work(figure)
     files, ground_truth = ((a,), b) if truth is None else ((a, b), truth)
     evaluation = load_evaluation(files, ground_truth, reading or ReadingOptions(), make_counting(counting))
     _check_two_models(evaluation, files)
-    report = _report_comparison(evaluation, fp, n_bootstrap, n_permutations, level, seed)
+    report = _report_comparison(evaluation, fp, n_permutations, draws)
     if figure is not None:
-        from overread.cli.froc import draw_curves
-
-        matchings = {model.name: evaluation.matching(model) for model in evaluation.models}
-        draw_curves(matchings, figure, fp, n_bootstrap, level, seed)
-    _show(report, as_json=json)
+        draw_curves({one.name: evaluation.matching(one) for one in evaluation.models}, figure, fp, draws)
+    emit(report, print_comparison, as_json=json)
 
 
 def _check_two_models(evaluation: Evaluation, files: tuple[Path, ...]) -> None:
     """Refuse anything but two models with two names."""
-    from overread.errors import UsageError
-
     names = [model.name for model in evaluation.models]
     if len(names) != 2:
         raise UsageError(
@@ -96,27 +85,20 @@ def _check_two_models(evaluation: Evaluation, files: tuple[Path, ...]) -> None:
 
 
 def _report_comparison(
-    evaluation: Evaluation,
-    fp: tuple[float, ...],
-    n_bootstrap: int,
-    n_permutations: int,
-    level: float,
-    seed: int,
+    evaluation: Evaluation, fp: tuple[float, ...], n_permutations: int, draws: Resampling
 ) -> dict[str, Any]:
     """Differences at the FP targets and of the whole curve, and what they say."""
     from dataclasses import asdict
 
     from overread._terminal import ProgressBar, begin_work
-    from overread.cli.froc import summarize
-    from overread.froc import compare_figures, verdict, whole_curve_figures
-    from overread.froc import compare_models as compare_points
+    from overread.froc import compare_figures, compare_models, verdict, whole_curve_figures
 
     first, second = (evaluation.matching(model) for model in evaluation.models)
-    replicates = {"n_bootstrap": n_bootstrap, "n_permutations": n_permutations, "seed": seed}
+    replicates = {"n_bootstrap": draws.n_bootstrap, "n_permutations": n_permutations, "seed": draws.seed}
     with ProgressBar(), begin_work("resampling patients", None):
-        points = compare_points(first, second, fp_targets=fp, **replicates).table(level)
+        points = compare_models(first, second, fp_targets=fp, **replicates).table(draws.level)
         figures = (
-            compare_figures(first, second, whole_curve_figures(first), **replicates, level=level)
+            compare_figures(first, second, whole_curve_figures(first), **replicates, level=draws.level)
             if first.n_gts
             else ()
         )
@@ -124,21 +106,10 @@ def _report_comparison(
     return summarize(evaluation, first) | {
         "first": names[0],
         "second": names[1],
-        "level": level,
+        "level": draws.level,
         "points": points[points["measure"].isin(MEASURES)]
         .sort_values(["fp_target", "measure"])
         .to_dict("records"),
         "figures_of_merit": [asdict(figure) for figure in figures],
         "verdict": verdict(names[0], names[1], figures),
     }
-
-
-def _show(report: dict[str, Any], *, as_json: bool) -> None:
-    """Print the report for machines or for people."""
-    from overread.cli.froc import print_comparison
-    from overread.files import json_text
-
-    if as_json:
-        print_json(json_text(report))
-    else:
-        print_comparison(report)

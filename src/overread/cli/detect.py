@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from overread._commands import (
     WITH_BAD_IMAGES,
+    Flag,
     ImageFile,
+    OutputPath,
+    PixelSize,
+    at_least_one,
+    emit,
     list_images,
     open_detector,
     parse_spacing,
     print_plain,
     refuse_to_overwrite,
 )
-from overread._terminal import print_json
-from overread.errors import ImageError, InvalidInputError, UsageError
+from overread.errors import ImageError, InvalidInputError, UsageError, require_extra
 from overread.files import real_path
 
 if TYPE_CHECKING:
@@ -38,18 +43,18 @@ def detect(
     detector: Path,
     images: Annotated[list[Path], Parameter(consume_multiple=True, negative=())],
     *,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("detections"),
+    output: OutputPath = Path("detections"),
     fp: float = 1.0,
     format: Literal["csv", "json"] = "csv",
-    mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
+    mm_per_px: PixelSize = None,
     masks: Path | None = None,
-    all_candidates: Annotated[bool, Parameter(negative=())] = False,
-    overlay: Annotated[bool, Parameter(negative=())] = False,
-    sr: Annotated[bool, Parameter(negative=())] = False,
-    gsps: Annotated[bool, Parameter(negative=())] = False,
-    anonymous: Annotated[bool, Parameter(negative=())] = False,
+    all_candidates: Flag = False,
+    overlay: Flag = False,
+    sr: Flag = False,
+    gsps: Flag = False,
+    anonymous: Flag = False,
     workers: int | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
 ) -> int:
     """Find candidates, score them, and write those above the locked threshold.
 
@@ -63,7 +68,7 @@ def detect(
     images
         Image files, or folders of them: the images of images.csv where there is one, else the image files in them and
         in folders within them.
-    out
+    output
         Folder for the results.
     fp
         Operating point: false positives per image of training + validation.
@@ -94,20 +99,21 @@ def detect(
     from overread._terminal import ProgressBar
     from overread.study import Batch, Documents, Request, choose_workers, refuse_other_than_dicom
 
-    if workers is not None and workers < 1:
-        raise UsageError(f"--workers {workers}: at least 1")
+    at_least_one(workers=workers)
+    if sr or gsps:
+        require_extra("pacs", "overread detect --sr or --gsps")
     model = open_detector(detector)
     point = model.operating_point(fp)
-    files = _gather_files(images, parse_spacing(mm_per_px), out)
+    files = _gather_files(images, parse_spacing(mm_per_px), output)
     paths = [file.path for file in files]
-    table = out / f"detections.{format}"
-    names = _number_images(files) if anonymous else _image_ids(files)
-    pictures = _name_pictures(paths, out, names if anonymous else None) if overlay else {}
-    journal = out / JOURNAL
+    table = output / f"detections.{format}"
+    names = _image_ids(files, anonymous=anonymous)
+    pictures = _name_pictures(paths, output, names if anonymous else None) if overlay else {}
+    journal = output / JOURNAL
     refuse_to_overwrite(paths, [table, journal, *pictures.values()])
     if sr or gsps:
         refuse_other_than_dicom(paths)
-    _make_folder(out)
+    _make_folder(output)
     request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps, masks=masks)
     batch = Batch(request, journal, pictures=pictures, n_workers=choose_workers(workers, len(files)))
     ids = dict(zip(paths, names, strict=True))
@@ -118,42 +124,107 @@ def detect(
         raise ImageError("not one image could be used; nothing was written")
     rows = [_name_rows(one, ids[one.path], anonymous=anonymous) for one in found]
     _write_detections([_name_lengths(one, model) for one in rows], table)
-    summary = Summary(model, point, table, batch)
-    summary.n_images, summary.n_shown = len(found), sum(int(one.rows["shown"].sum()) for one in found)
-    summary.in_training = [ids[one.path] for one in found if one.in_training]
     kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
-    summary.documents = _document_studies(found, f"Overread {model.name}", out, batch.bad, kinds)
+    summary = Summary(
+        model=model,
+        point=point,
+        table=table,
+        batch=batch,
+        n_images=len(found),
+        n_shown=sum(int(one.rows["shown"].sum()) for one in found),
+        in_training=[ids[one.path] for one in found if one.in_training],
+        documents=_document_studies(found, f"Overread {model.name}", output, batch.bad, kinds),
+    )
     if anonymous:
         # It holds the names of the files, and nothing is left to take up again.
         journal.unlink(missing_ok=True)
-    _print_summary(summary, as_json=json)
+    emit(summary.record(), lambda _: summary.show(), as_json=json)
     return WITH_BAD_IMAGES if batch.bad else 0
 
 
+@dataclass(frozen=True, kw_only=True)
 class Summary:
     """What the command tells in the end."""
 
-    def __init__(self, model: Detector, point: OperatingPoint, table: Path, batch: Batch) -> None:
-        self.model, self.point, self.table, self.batch = model.name, point, table, batch
-        self.trained_on, self.verdict = model.trained_on, model.verdict
-        self.has_ranks = not model.score_map.is_probability
-        self.n_images = self.n_shown = 0
-        self.locked_at = point.record()
-        self.documents: list[Path] = []
-        self.in_training: list[str] = []
-        self.knows_training = model.seen is not None
+    model: Detector
+    point: OperatingPoint
+    table: Path
+    batch: Batch
+    n_images: int
+    n_shown: int
+    in_training: list[str]
+    documents: list[Path]
 
     @property
     def marks(self) -> MarkRate:
         """Marks here, beside those where the threshold was locked."""
         from overread.study import MarkRate
 
-        return MarkRate(self.locked_at, self.n_images, self.n_shown)
+        return MarkRate(self.point.record(), self.n_images, self.n_shown)
 
     @property
     def images_per_second(self) -> float | None:
         """Speed of the images done now; None where all were done before."""
         return self.batch.n_worked / self.batch.seconds if self.batch.n_worked else None
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it, for machines."""
+        return {
+            "model": self.model.name,
+            "trained_on": self.model.trained_on,
+            "verdict": self.model.verdict,
+            "fp_target": self.point.fp_target,
+            "threshold": self.point.threshold,
+            "images": self.n_images,
+            "detections": self.n_shown,
+            "marks_per_image": self.n_shown / self.n_images,
+            "marks_per_image_where_locked": self.point.marks_per_image,
+            "p_value_of_marks_per_image": self.marks.p_value,
+            "images_in_training": None if self.model.seen is None else self.in_training,
+            "table": str(self.table),
+            "documents": [str(path) for path in self.documents],
+            "bad_images": {str(path): reason for path, reason in self.batch.bad.items()},
+            "resumed_images": self.batch.n_resumed,
+            "images_per_second": self.images_per_second,
+        }
+
+    def show(self) -> None:
+        """Say what was found, for people."""
+        point, batch, marks = self.point, self.batch, self.marks
+        _print_bad(batch.bad)
+        print_plain(
+            f"{self.n_shown} detections in {self.n_images} images by {self.model.name} at the threshold for "
+            f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {self.table}"
+        )
+        print_plain(marks.tell(), style="yellow" if marks.differs else None)
+        print_plain(f"The detector was trained on {self.model.trained_on}.")
+        self._show_training()
+        if not self.model.score_map.is_probability:
+            print_plain(
+                "Its study had too few marks to calibrate with: places have ranks and no probabilities."
+            )
+        if self.images_per_second is None:
+            print_plain("all images were done before")
+        else:
+            before = f"; {batch.n_resumed} were done before" if batch.n_resumed else ""
+            print_plain(f"{self.images_per_second:.2g} images per second{before}")
+        if self.documents:
+            print_plain(f"{len(self.documents)} DICOM documents beside it")
+        if self.model.verdict:
+            print_plain(f"What its study says of it: {self.model.verdict}")
+
+    def _show_training(self) -> None:
+        """Say which of the images the detector was trained on: what it finds there it may know by heart."""
+        if self.model.seen is None:
+            print_plain("It does not say which images those were, so some of these may be among them.")
+        elif self.in_training:
+            count, first = len(self.in_training), ", ".join(self.in_training[:NAMED])
+            more = f" and {count - NAMED} more" if count > NAMED else ""
+            print_plain(
+                f"It was trained on {count} of these {self.n_images} images, so what it finds there does not show"
+                f" how good it is: {first}{more}",
+                style="yellow",
+            )
 
 
 def _name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
@@ -204,7 +275,7 @@ def _document_studies(
 def _make_folder(out: Path) -> None:
     """Make the folder for the results."""
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is a file; --out is a folder for the results")
+        raise UsageError(f"{out}: is a file; --output is a folder for the results")
     out.mkdir(parents=True, exist_ok=True)
 
 
@@ -224,15 +295,12 @@ def _gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, 
     return list(files.values())
 
 
-def _image_ids(files: Sequence[ImageFile]) -> list[str]:
-    """Id of each image as its folder names it; the path where two would be the same."""
+def _image_ids(files: Sequence[ImageFile], *, anonymous: bool) -> list[str]:
+    """Id of each image as its folder names it, the path where two would be the same; or a number."""
+    if anonymous:
+        return [f"image-{number:04d}" for number in range(1, len(files) + 1)]
     counts = Counter(file.image_id for file in files)
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
-
-
-def _number_images(files: Sequence[ImageFile]) -> list[str]:
-    """Name the images by their number, which tells nothing."""
-    return [f"image-{number:04d}" for number in range(1, len(files) + 1)]
 
 
 def _name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> dict[Path, Path]:
@@ -273,64 +341,3 @@ def _print_bad(bad: dict[Path, str]) -> None:
     """Name the images that could not be used, with the reason."""
     for path, reason in bad.items():
         print_plain(f"{path}: {reason.removeprefix(f'{path}: ')}", style="red", stderr=True)
-
-
-def _print_summary(summary: Summary, *, as_json: bool) -> None:
-    """Say what was found, for people or for machines."""
-    from json import dumps
-
-    point, batch = summary.point, summary.batch
-    if as_json:
-        record = {
-            "model": summary.model,
-            "trained_on": summary.trained_on,
-            "verdict": summary.verdict,
-            "fp_target": point.fp_target,
-            "threshold": point.threshold,
-            "images": summary.n_images,
-            "detections": summary.n_shown,
-            "marks_per_image": summary.n_shown / summary.n_images,
-            "marks_per_image_where_locked": point.marks_per_image,
-            "p_value_of_marks_per_image": summary.marks.p_value,
-            "images_in_training": summary.in_training if summary.knows_training else None,
-            "table": str(summary.table),
-            "documents": [str(path) for path in summary.documents],
-            "bad_images": {str(path): reason for path, reason in batch.bad.items()},
-            "resumed_images": batch.n_resumed,
-            "images_per_second": summary.images_per_second,
-        }
-        print_json(dumps(record, ensure_ascii=False))
-        return
-    _print_bad(batch.bad)
-    print_plain(
-        f"{summary.n_shown} detections in {summary.n_images} images by {summary.model} at the threshold for "
-        f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {summary.table}"
-    )
-    print_plain(summary.marks.tell(), style="yellow" if summary.marks.differs else None)
-    print_plain(f"The detector was trained on {summary.trained_on}.")
-    _print_training(summary)
-    if summary.has_ranks:
-        print_plain("Its study had too few marks to calibrate with: places have ranks and no probabilities.")
-    before = f"; {batch.n_resumed} were done before" if batch.n_resumed else ""
-    if summary.images_per_second is not None:
-        print_plain(f"{summary.images_per_second:.2g} images per second{before}")
-    else:
-        print_plain("all images were done before")
-    if summary.documents:
-        print_plain(f"{len(summary.documents)} DICOM documents beside it")
-    if summary.verdict:
-        print_plain(f"What its study says of it: {summary.verdict}")
-
-
-def _print_training(summary: Summary) -> None:
-    """Say which of the images the detector was trained on: what it finds there it may know by heart."""
-    if not summary.knows_training:
-        print_plain("It does not say which images those were, so some of these may be among them.")
-    elif summary.in_training:
-        count, first = len(summary.in_training), ", ".join(summary.in_training[:NAMED])
-        more = f" and {count - NAMED} more" if count > NAMED else ""
-        print_plain(
-            f"It was trained on {count} of these {summary.n_images} images, so what it finds there does not show how"
-            f" good it is: {first}{more}",
-            style="yellow",
-        )

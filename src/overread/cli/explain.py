@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from overread._terminal import make_console, print_json
-from overread.errors import InvalidInputError, UsageError
+from overread._commands import (
+    Flag,
+    PixelSize,
+    at_least_one,
+    emit,
+    find_image,
+    open_detector,
+    parse_spacing,
+    print_plain,
+)
+from overread._terminal import make_console
+from overread.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,12 +33,12 @@ def explain(
     image: Path,
     candidate: str | None = None,
     *,
-    mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
+    mm_per_px: PixelSize = None,
     masks: Path | None = None,
     fp: float | None = None,
     top: int = 10,
-    formulas: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    formulas: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Say whether a candidate is shown, and what each feature adds to its score, in words.
 
@@ -55,10 +63,7 @@ def explain(
     json
         Print all of it for machines.
     """
-    from overread._commands import find_image, open_detector, parse_spacing
-
-    if top < 1:
-        raise UsageError(f"--top {top}: show at least one feature")
+    at_least_one(top=top)
     model = open_detector(detector)
     point = _choose_point(model, fp)
     file = find_image(image, detector, mm_per_px=parse_spacing(mm_per_px))
@@ -68,12 +73,26 @@ def explain(
     except InvalidInputError as error:
         raise InvalidInputError(f"{image}: {error}") from error
     shown = _find_shown(model, explained, point)
-    if json:
-        print_json(_tell_all(explained, point, shown))
-    else:
-        _print_wrapped(_tell_shown(explained, point, shown))
-        _print_wrapped(_tell_place(explained, model.unit))
-        _print_contributions(model, explained.contributions, top, formulas=formulas)
+    emit(
+        _record(explained, point, shown),
+        lambda _: _show(model, explained, point, shown, top, formulas=formulas),
+        as_json=json,
+    )
+
+
+def _show(
+    model: Detector,
+    explained: Explanation,
+    point: OperatingPoint | None,
+    shown: pd.DataFrame,
+    top: int,
+    *,
+    formulas: bool,
+) -> None:
+    """Say whether the candidate is shown, where it is, and what adds to its score."""
+    _print_wrapped(_tell_shown(explained, point, shown))
+    _print_wrapped(_tell_place(explained, model.unit))
+    _print_contributions(model, explained.contributions, top, formulas=formulas)
 
 
 def _choose_point(model: Detector, fp: float | None) -> OperatingPoint | None:
@@ -133,12 +152,9 @@ def _tell_place(explained: Explanation, unit: str) -> str:
     )
 
 
-def _tell_all(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> str:
-    """Return all of it for machines."""
-    from json import dumps
-
+def _record(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> dict[str, Any]:
     row, parts = explained.candidate, explained.contributions
-    told = {
+    return {
         "candidate_id": row["candidate_id"],
         "score": float(row["score"]),
         "shown": row["candidate_id"] in set(shown["candidate_id"]),
@@ -146,7 +162,6 @@ def _tell_all(explained: Explanation, point: OperatingPoint | None, shown: pd.Da
         "threshold": None if point is None else point.threshold,
         "contributions": parts.astype(object).where(parts.notna(), None).to_dict("records"),
     }
-    return dumps(told)
 
 
 def _print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
@@ -170,8 +185,6 @@ def _print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, form
 def _print_wrapped(text: str, *, before: str | None = None) -> None:
     """Print a text in lines of the terminal's width, after a number or in its column; no word is broken."""
     from textwrap import fill
-
-    from overread._commands import print_plain
 
     left = "" if before is None else " " * INDENT
     first = "" if before is None else before.ljust(INDENT)

@@ -5,15 +5,14 @@ A folder that a fresh Label Studio takes as it is: labelling interface, pictures
 
 from __future__ import annotations
 
-import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread._terminal import print_json
+from overread._commands import Flag, OutputPath, emit, print_plain
 from overread._text import shell_word
-from overread.errors import TableError, UsageError
+from overread.errors import TableError, UsageError, require_extra
 from overread.marks import FORMATS, read_folder, write_marks
 
 if TYPE_CHECKING:
@@ -26,14 +25,14 @@ FORMAT_HELP = ", ".join(f"{entry.name} ({entry.description})" for entry in FORMA
 def export_marks(
     study: Path,
     *,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])],
+    output: OutputPath,
     format: Annotated[str, Parameter(help=FORMAT_HELP)] = "label-studio",
     geometry: str | None = None,
     members: str | None = None,
     reader: str | None = None,
-    parquet: Annotated[bool, Parameter(negative="")] = False,
-    overwrite: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    parquet: Flag = False,
+    overwrite: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Write a study's marks and readings in another tool's format.
 
@@ -41,7 +40,7 @@ def export_marks(
     ----------
     study
         Folder with marks, readings and images tables.
-    out
+    output
         For label-studio a .json file of tasks, or a folder that gets tasks, pictures and the labelling interface;
         a file for via; a folder for plain, dicom-sr and gsps.
     format
@@ -59,63 +58,49 @@ def export_marks(
     json
         Print the files' names for machines.
     """
-    from overread._commands import print_plain, print_warnings
+    from overread._commands import print_warnings
 
-    if out.is_file() and not overwrite:
-        raise UsageError(f"{out} is there already; choose another name, or --overwrite")
-    options: dict[str, Any] = {}
-    if format == "plain":
-        options["overwrite"] = overwrite
+    bundle = format == "label-studio" and output.suffix.lower() != ".json"
+    if not overwrite and (output.is_file() or (bundle and output.is_dir() and any(output.iterdir()))):
+        raise UsageError(f"{output} is there already; choose another name, or --overwrite")
+    given = {
+        "overwrite": overwrite if format == "plain" else None,
+        "images_folder": study if format in ("dicom-sr", "gsps") else None,
+        "geometry": geometry,
+        "reader": reader,
+        "members": _parse_members(members),
+        "ending": "parquet" if parquet else None,
+    }
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if bundle and options.keys() - {"members"}:
+        raise UsageError(
+            f"format {format} has no option {min(options.keys() - {'members'})}; it has: members"
+        )
     if format in ("dicom-sr", "gsps"):
-        options["images_folder"] = study
-    if geometry is not None:
-        options["geometry"] = geometry
-    if reader is not None:
-        options["reader"] = reader
-    if members is not None:
-        options["members"] = parse_members(members)
-    if parquet:
-        options["ending"] = "parquet"
-    bundle = format == "label-studio" and out.suffix.lower() != ".json"
-    if bundle and out.is_dir() and any(out.iterdir()) and not overwrite:
-        raise UsageError(f"{out} is there already; choose another name, or --overwrite")
-    strange = [name for name in options if name != "members"] if bundle else []
-    if strange:
-        raise UsageError(f"format {format} has no option {strange[0]}; it has: members")
+        require_extra("pacs", f"overread export --format {format}")
     with print_warnings():
+        marks = read_folder(study)
         if bundle:
-            written = write_label_studio_folder(read_folder(study), study, out, options.get("members"))
+            written = _write_label_studio_folder(marks, study, output, options.get("members"))
         else:
-            written = write_marks(read_folder(study), out, format, **options)
-    if json:
-        print_json(json_text.dumps({"files": [str(path) for path in written]}))
-        return
-    shown = [path for path in written if not bundle or path.suffix != ".png"]
-    for path in shown:
-        print_plain(f"wrote {path}")
-    if bundle:
-        print_plain(f"wrote {len(written) - len(shown)} pictures")
-        print_steps(out)
+            written = write_marks(marks, output, format, **options)
+    emit(
+        {"files": [str(path) for path in written]},
+        lambda _: _show(written, output if bundle else None),
+        as_json=json,
+    )
 
 
 LOCAL_FILES = "/data/local-files/?d="
 
 
-def write_label_studio_folder(
+def _write_label_studio_folder(
     mark_set: MarkSet, study: Path, out: Path, members: dict[str, str] | None
 ) -> list[Path]:
     """Write ``config.xml``, ``images/*.png`` and ``tasks.json``; return the files.
 
-    Parameters
-    ----------
-    mark_set
-        Marks, readings and images.
-    study
-        Folder that the images' paths are relative to.
-    out
-        Folder to write; the server's document root is the folder that it stands in.
-    members
-        Email or number of the member that each reader is.
+    `study` is the folder that the images' paths are relative to. The server's document root is the folder that `out`
+    stands in.
     """
     from urllib.parse import quote
 
@@ -169,7 +154,7 @@ def _write_picture(mark_set: MarkSet, study: Path, image_id: str, target: Path) 
     return write_atomically(target, buffer.getvalue())
 
 
-def parse_members(text: str | None) -> dict[str, str] | None:
+def _parse_members(text: str | None) -> dict[str, str] | None:
     """Members by reader of READER=EMAIL,..."""
     if text is None:
         return None
@@ -179,17 +164,19 @@ def parse_members(text: str | None) -> dict[str, str] | None:
     return {reader.strip(): email.strip() for reader, _, email in pairs}
 
 
-def print_steps(out: Path) -> None:
-    """Say what to do in Label Studio."""
-    from overread._commands import print_plain
-
-    root = out.resolve().parent
-    print_plain(
-        f"""Steps in Label Studio:
-1. Start it with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT={root}
+def _show(written: list[Path], bundle: Path | None) -> None:
+    """Name the files; of a folder for Label Studio count the pictures, and say what to do with it."""
+    shown = [path for path in written if bundle is None or path.suffix != ".png"]
+    for path in shown:
+        print_plain(f"wrote {path}")
+    if bundle is not None:
+        print_plain(f"wrote {len(written) - len(shown)} pictures")
+        print_plain(
+            f"""Steps in Label Studio:
+1. Start it with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT={bundle.resolve().parent}
 2. Let every reader sign up, with the email that --members names.
-3. Make a project; Settings, Labelling interface, Code: paste {out / "config.xml"}
-4. Settings, Cloud storage, Add source storage, Local files: {out.resolve() / "images"} (do not sync it).
-5. Import {out / "tasks.json"}
-Back: export as JSON, then overread import export.json --image-key image_id --out STUDY --overwrite"""
-    )
+3. Make a project; Settings, Labelling interface, Code: paste {bundle / "config.xml"}
+4. Settings, Cloud storage, Add source storage, Local files: {bundle.resolve() / "images"} (do not sync it).
+5. Import {bundle / "tasks.json"}
+Back: export as JSON, then overread import export.json --image-key image_id --output STUDY --overwrite"""  # noqa: E501
+        )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from overread._commands import ImageTableOptions, fold_cells, open_domain, write_image_table
-from overread._terminal import make_console, print_json
+from overread._commands import Flag, ImageTableOptions, emit, open_domain, print_table, write_image_table
+from overread._terminal import make_console
 from overread.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from overread._commands import ImageFile
     from overread.domains import DomainImage
-    from overread.features import Feature
 
 
 NOTATION = (
@@ -38,8 +37,8 @@ def list_features(
     *,
     family: str | None = None,
     search: str | None = None,
-    pictures: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    pictures: Flag = False,
+    json: Flag = False,
 ) -> None:
     """List the features.
 
@@ -54,25 +53,45 @@ def list_features(
     json
         Print JSON instead of a table.
     """
+    from dataclasses import asdict
+
+    from overread.domains import GENERIC_FEATURES
     from overread.features import CATALOGUE
 
     if pictures:
-        _print_generic(search or "", family, as_json=json)
+        words = (search or "").lower().split()
+        generic = [
+            {"name": name, "formula": meaning}
+            for name, meaning in GENERIC_FEATURES.items()
+            if all(word in f"{name} {meaning}".lower() for word in words)
+            and family in (None, name.partition(".")[0])
+        ]
+        emit(generic, lambda rows: _show(("name", "what it is"), map(dict.values, rows)), as_json=json)
         return
     found = CATALOGUE.search(search or "")
     if family is not None:
         members = CATALOGUE.family(family)
         found = tuple(feature for feature in found if feature in members)
-    if json:
-        _print_records(found)
-    elif family is None and search is None:
+    if family is None and search is None and not json:
         _print_families()
-    else:
-        _print_features(found)
+        return
+    rows = [(feature.name, feature.unit, feature.formula) for feature in found]
+    emit(
+        [asdict(feature) for feature in found],
+        lambda _: _show(("name", "unit", "formula"), rows),
+        as_json=json,
+    )
+
+
+def _show(header: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print features as a table, and their number."""
+    shown = list(rows)
+    print_table(header, shown)
+    make_console().print(f"{len(shown)} features")
 
 
 @features.command(help_epilogue="Example: overread features explain profile.opposite_min")
-def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False) -> None:
+def explain(name: str, *, json: Flag = False) -> None:
     """Explain one feature: formula, unit, reference.
 
     Parameters
@@ -82,22 +101,24 @@ def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False)
     json
         Print JSON.
     """
-    from rich.table import Table
+    from dataclasses import asdict
 
     from overread.features import CATALOGUE
 
-    feature = CATALOGUE[CATALOGUE.check_names([name])[0]]
-    if json:
-        _print_records([feature])
-        return
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for what in ("name", "kind", "family", "unit", "formula", "reference"):
-        table.add_row(what, getattr(feature, what))
-    console = make_console(markup=False)
-    console.print(fold_cells(table))
-    console.print(NOTATION)
+    feature = asdict(CATALOGUE[CATALOGUE.check_names([name])[0]])
+    emit([feature], lambda _: _explain(feature), as_json=json)
+
+
+def _explain(feature: dict[str, Any]) -> None:
+    """Print what a feature is, line by line, and the symbols of its formula."""
+    from rich.text import Text
+
+    rows = [
+        (Text(what, "bold"), feature[what])
+        for what in ("name", "kind", "family", "unit", "formula", "reference")
+    ]
+    print_table(("", ""), rows, show_header=False, box=None, padding=(0, 2, 0, 0))
+    make_console(markup=False).print(NOTATION)
 
 
 @features.command(
@@ -143,33 +164,6 @@ def extract(
     return write_image_table(options, wanted, work, columns, title="Features", of_study=of_study)
 
 
-def _print_generic(search: str, family: str | None, *, as_json: bool) -> None:
-    """Print the generic features with their meaning, for people or for machines."""
-    from json import dumps
-
-    from rich.table import Table
-    from rich.text import Text
-
-    from overread.domains import GENERIC_FEATURES
-
-    found = {
-        name: meaning
-        for name, meaning in GENERIC_FEATURES.items()
-        if all(word.lower() in f"{name} {meaning}".lower() for word in search.split())
-        and family in (None, name.partition(".")[0])
-    }
-    if as_json:
-        records = [{"name": name, "formula": meaning} for name, meaning in found.items()]
-        print_json(dumps(records, ensure_ascii=False))
-        return
-    table = Table("name", "what it is")
-    for name, meaning in found.items():
-        table.add_row(Text(name), Text(meaning))
-    console = make_console()
-    console.print(fold_cells(table))
-    console.print(f"{len(found)} features")
-
-
 def _group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path) -> dict[str, pd.DataFrame]:
     """Candidates by the id of their image, whatever the table calls it; one that the folder has not is refused."""
     from overread.marks import ImageNames
@@ -185,40 +179,19 @@ def _group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path
     return {ids[str(name)]: rows for name, rows in table.groupby("image_id", sort=False)}
 
 
-def _print_records(found: Sequence[Feature]) -> None:
-    """Print features as a JSON list."""
-    from dataclasses import asdict
-    from json import dumps
-
-    print_json(dumps([asdict(feature) for feature in found], ensure_ascii=False))
-
-
 def _print_families() -> None:
     """Print the families with their counts, and how to see more."""
-    from rich.table import Table
-
+    from overread._commands import make_table
     from overread.features import CATALOGUE
 
-    table = Table("family", "kind", "features", "an example")
-    for family in CATALOGUE.families:
-        members = CATALOGUE.family(family)
-        table.add_row(family, members[0].kind, str(len(members)), members[0].name)
+    families = {family: CATALOGUE.family(family) for family in CATALOGUE.families}
+    table = make_table(
+        ("family", "kind", "features", "an example"),
+        ((name, members[0].kind, len(members), members[0].name) for name, members in families.items()),
+    )
     table.add_section()
     table.add_row("all", "", str(len(CATALOGUE)), "")
     console = make_console()
-    console.print(fold_cells(table))
+    console.print(table)
     console.print("overread features --family NAME, --search WORDS or --json lists features;")
     console.print("overread features explain NAME gives a feature's formula and reference.")
-
-
-def _print_features(found: Sequence[Feature]) -> None:
-    """Print features with unit and formula."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("name", "unit", "formula")
-    for feature in found:
-        table.add_row(Text(feature.name), feature.unit, Text(feature.formula))
-    console = make_console()
-    console.print(fold_cells(table))
-    console.print(f"{len(found)} features")

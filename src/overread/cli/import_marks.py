@@ -6,7 +6,6 @@ Show how a spreadsheet was understood, and ask what it does not tell.
 from __future__ import annotations
 
 import inspect
-import json as json_text
 import math
 import shlex
 import sys
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread._commands import fold_cells, parse_spacing
-from overread._terminal import make_console, print_json, print_line
+from overread._commands import Flag, OutputPath, emit, parse_spacing, print_counts, print_plain, print_table
+from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import DataWarning, UsageError
 from overread.marks import (
@@ -58,35 +57,35 @@ class Source:
 
 def import_marks(
     *files: Path,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])],
+    output: OutputPath,
     format: Annotated[str, Parameter(help=FORMAT_HELP)] = "auto",
     reader: Annotated[list[str] | None, Parameter(negative="")] = None,
     reader_names: str | None = None,
     mm_per_px: str | None = None,
     images: Path | None = None,
     scale: str | None = None,
-    all_read_all: Annotated[bool, Parameter(negative="")] = False,
+    all_read_all: Flag = False,
     readers: str | None = None,
     readings: Path | None = None,
     label: Annotated[list[str] | None, Parameter(negative="")] = None,
-    drop_unknown: Annotated[bool, Parameter(negative="")] = False,
-    yes: Annotated[bool, Parameter(negative="")] = False,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    parquet: Annotated[bool, Parameter(negative="")] = False,
-    overwrite: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    drop_unknown: Flag = False,
+    yes: Flag = False,
+    dry_run: Flag = False,
+    parquet: Flag = False,
+    overwrite: Flag = False,
+    json: Flag = False,
     **of_format: Any,
 ) -> None:
     """Turn other tools' marks, or any spreadsheet of marks, into marks, readings and images tables.
 
-    Where OUT is a study that overread init has made, its images.csv stays, and the marks take its ids. How a
+    Where OUTPUT is a study that overread init has made, its images.csv stays, and the marks take its ids. How a
     spreadsheet was understood is shown; on a terminal you are asked whether that is right.
 
     Parameters
     ----------
     files
         Files to read; several are joined.
-    out
+    output
         Folder for the tables; made if need be.
     format
         A name in `overread.marks.FORMATS`, or auto.
@@ -97,7 +96,7 @@ def import_marks(
     mm_per_px
         Millimetres per pixel, one number or X,Y, where the format does not tell it; px: lengths stay pixels.
     images
-        Images table with mm_per_px_x and mm_per_px_y, where OUT has none; the marks take its ids.
+        Images table with mm_per_px_x and mm_per_px_y, where OUTPUT has none; the marks take its ids.
     scale
         Factor from the pixels of the files to those of the images, such as 0.5 or 1/3, where marks were drawn on
         copies of another size that the file does not state. 1: they are the images' own.
@@ -127,7 +126,7 @@ def import_marks(
     from overread._commands import print_warnings
     from overread.tables import check_readings, raise_or_warn
 
-    study, stays = _find_study(out, images)
+    study, stays = _find_study(output, images)
     given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "scale": _parse_scale(scale)}
     options = {name: value for name, value in given.items() if value is not None and value is not False}
     sources = [*(Source(file) for file in files), *map(_parse_reader, reader or [])]
@@ -148,12 +147,19 @@ def import_marks(
     written = []
     if not dry_run:
         ending = "parquet" if parquet else "csv"
-        written = write_folder(found, out, ending=ending, overwrite=overwrite, keep_images=stays)
-    report(found, written, json=json)
+        written = write_folder(found, output, ending=ending, overwrite=overwrite, keep_images=stays)
+    counts = _count(found)
+    emit(
+        {**counts, "files": [str(path) for path in written]},
+        lambda _: print_counts(counts, show_edge=False, right=slice(1, 2)),
+        as_json=json,
+    )
     if not json:
+        for path in written:
+            print_plain(f"wrote {path}")
         if study is not None:
-            _say_what_is_unread(found, study, out)
-        print_line(f"Next: {_next_step(out, written, has_images=stays)}")
+            _say_what_is_unread(found, study, output)
+        print_line(f"Next: {_next_step(output, written, has_images=stays)}")
 
 
 def _parse_scale(text: str | None) -> float | None:
@@ -393,30 +399,15 @@ def _select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
     return kept
 
 
-def report(found: MarkSet, written: list[Path], *, json: bool) -> None:
-    """Say what was found and where it went."""
-    readings = found.readings
+def _count(found: MarkSet) -> dict[str, int]:
     marked = found.marks[["image_id", "reader_id"]].drop_duplicates()
-    counts = {
+    return {
         "images": len(found.images),
-        "readers": int(readings["reader_id"].nunique()),
-        "readings": len(readings),
-        "readings_without_marks": len(readings) - len(marked),
+        "readers": int(found.readings["reader_id"].nunique()),
+        "readings": len(found.readings),
+        "readings_without_marks": len(found.readings) - len(marked),
         "marks": len(found.marks),
     }
-    if json:
-        print_json(json_text.dumps({**counts, "files": [str(path) for path in written]}))
-        return
-    from rich.table import Table
-
-    table = Table("what", "number", show_edge=False)
-    table.columns[1].justify = "right"
-    for name, count in counts.items():
-        table.add_row(name.replace("_", " "), f"{count:,}")
-    console = make_console()
-    console.print(fold_cells(table))
-    for path in written:
-        console.print(f"wrote {path}", soft_wrap=True, markup=False)
 
 
 EXAMPLES = 3
@@ -435,27 +426,8 @@ def settle_sheet(
 ) -> dict[str, Any]:
     """Show what was understood, ask for the rest on a terminal, and return the options that say it all.
 
-    Parameters
-    ----------
-    path
-        The spreadsheet.
-    given
-        Options of the command line.
-    spacings
-        What is known of the images.
-    has_reader
-        Whether the file is one reader's.
-    readings_told
-        Whether it is told who read what; if not, that is asked for along with the rest.
-    yes
-        Take what was understood without asking.
-    quiet
-        Neither show nor ask.
-
-    Raises
-    ------
-    UsageError
-        Naming the option for each open question, where nobody can be asked.
+    Where nobody can be asked, a UsageError names the option for each open question; `readings_told` is whether it is
+    told who read what, which is asked for along with the rest.
     """
     from overread.marks import WHO_READ, SheetOptions, understand_sheet
 
@@ -500,17 +472,10 @@ def _ask_for(layout: Layout) -> str:
 
 def _show_layout(path: Path, layout: Layout) -> None:
     """Print what each column was taken for, with a few rows."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = make_console()
-    console.print(escape(f"{path}: {len(layout.sheet.rows)} rows, understood as"), soft_wrap=True)
-    table = Table(
-        "what", "column", *(f"row {row}" for row in layout.sheet.numbers[:EXAMPLES]), show_edge=False
-    )
-    for role, name in layout.columns.items():
-        table.add_row(role, *map(escape, (name, *layout.sheet.column(name)[:EXAMPLES])))
-    console.print(table)
+    print_plain(f"{path}: {len(layout.sheet.rows)} rows, understood as")
+    header = ("what", "column", *(f"row {row}" for row in layout.sheet.numbers[:EXAMPLES]))
+    rows = [(role, name, *layout.sheet.column(name)[:EXAMPLES]) for role, name in layout.columns.items()]
+    print_table(header, rows, show_edge=False)
     told = [
         *layout.sheet.notes,
         *(["decimal commas"] if layout.options.decimal == "comma" else []),
@@ -519,4 +484,4 @@ def _show_layout(path: Path, layout: Layout) -> None:
         *([f"angles {layout.options.angle}"] if layout.options.angle else []),
         *([f"not used: {', '.join(layout.unused)}"] if layout.unused else []),
     ]
-    console.print(escape("; ".join(told)), soft_wrap=True)
+    print_plain("; ".join(told))

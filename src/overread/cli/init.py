@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json as json_text
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from overread._terminal import print_json, print_line
+from overread._commands import Flag, emit
+from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import UsageError
 
@@ -35,8 +35,8 @@ def init(
     same_patient: Annotated[list[str] | None, Parameter(negative=())] = None,
     different: Annotated[list[str] | None, Parameter(negative=())] = None,
     region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
-    overwrite: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    overwrite: Flag = False,
+    json: Flag = False,
 ) -> None:
     """Make a study out of a folder of DICOM, PNG, TIFF or JPEG files.
 
@@ -98,23 +98,18 @@ def init(
             region=region,
             images_table=images,
         )
-    if json:
-        _print_record(made)
-    else:
-        _print_made(made, folder)
+    emit(_record(made), lambda _: _print_made(made, folder), as_json=json)
 
 
 def _parse_pair(option: str, text: str) -> tuple[str, str]:
-    """Two names of A=B."""
     first, _, second = text.partition("=")
     if not first or not second:
         raise UsageError(f"{option} {text!r}: write A=B")
     return first, second
 
 
-def _print_record(made: MadeStudy) -> None:
-    """Say what was made, for machines."""
-    record = {
+def _record(made: MadeStudy) -> dict[str, Any]:
+    return {
         "images": made.n_images,
         "patients": made.n_patients,
         "unreadable": made.unreadable,
@@ -126,7 +121,6 @@ def _print_record(made: MadeStudy) -> None:
         "dropped_marks": made.n_dropped_marks,
         "stay_out": made.stay_out,
     }
-    print_json(json_text.dumps(record))
 
 
 def _print_made(made: MadeStudy, folder: Path) -> None:

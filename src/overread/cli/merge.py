@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread._commands import fold_cells
-from overread._terminal import make_console, print_json
+from overread._commands import Flag, MarkTables, OutputPath, emit, print_counts, print_plain, print_table
 from overread.errors import DataWarning, ImageError, InvalidInputError, UsageError
 from overread.truth import LabelOptions, MergeOptions
 
@@ -25,18 +24,15 @@ WORDS = {"golden": "golden objects (marked by two readers or more)"}
 
 
 def merge(
-    study: Path | None = None,
+    tables: MarkTables | None = None,
     *,
-    marks: Path | None = None,
-    readings: Path | None = None,
-    derive_readings: bool = False,
     adjudication: Path | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputPath | None = None,
     figure: Path | None = None,
     image: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     pixels: Path | None = None,
     mm_per_px: float | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
     options: Annotated[MergeOptions | None, Parameter(name="*", group="Merging")] = None,
     labels: Annotated[LabelOptions | None, Parameter(name="*", group="Soft labels")] = None,
 ) -> None:
@@ -44,15 +40,8 @@ def merge(
 
     Parameters
     ----------
-    study
-        Folder with marks and readings (.csv or .parquet). Unit, groups of labels and merging are those of its
-        study.toml, unless options below say otherwise.
-    marks
-        Table of marks, instead of a study folder.
-    readings
-        Table of readings: a row for every reading, also where nothing was marked.
-    derive_readings
-        Take a reader to have read just the images with his marks. Probabilities come out too high.
+    tables
+        Marks and readings.
     adjudication
         Table of a chair's decisions on objects, as the reading room writes it: lesions become golden, the others go.
     output
@@ -73,45 +62,35 @@ def merge(
     labels
         How a score becomes a probability.
     """
-    from overread._commands import load_marks, print_warnings, refuse_to_overwrite
+    from overread._commands import print_warnings, refuse_to_overwrite
     from overread._plots import figure_kind, save_figure
-    from overread.study import take_study_marks
     from overread.tables import write_table
     from overread.truth import apply_adjudication, merge_marks, read_adjudication
 
+    source = tables or MarkTables()
     if figure is not None:
         figure_kind(figure)
     elif image or pixels is not None or mm_per_px is not None:
         raise UsageError("--image, --pixels and --mm-per-px say what to draw: give --figure too")
-    given = [path for path in (marks, readings, pixels, adjudication) if path is not None]
-    refuse_to_overwrite([*given, *_tables_of(study)], [path for path in (output, figure) if path is not None])
-    found = take_study_marks(
-        study, load_marks(study, marks, readings, derive_readings=derive_readings), options, labels
-    )
-    tables = found.tables
+    refuse_to_overwrite([*source.files(), pixels, adjudication], [output, figure])
+    found = source.load(options, labels)
+    marks, readings = found.tables.marks, found.tables.readings
     with print_warnings():
-        truth = merge_marks(
-            tables.marks, tables.readings, options=found.options, labels=found.labels, in_mm=found.in_mm
-        )
+        truth = merge_marks(marks, readings, options=found.options, labels=found.labels, in_mm=found.in_mm)
     if adjudication is not None:
         truth = apply_adjudication(truth, read_adjudication(adjudication).frame)
     if output is not None:
         write_table(truth, output)
     if figure is not None:
         with print_warnings():
-            save_figure(_draw_images(tables, truth, study, image, pixels, mm_per_px, unit=found.unit), figure)
-    report = summary(tables, truth)
-    if json:
-        _print_record(report, truth)
-    else:
-        _print_tables(report, truth, [path for path in (output, figure) if path is not None])
-
-
-def _tables_of(study: Path | None) -> list[Path]:
-    """Tables that a study has or may have."""
-    names = ("marks", "readings", "images")
-    endings = (".csv", ".parquet")
-    return [] if study is None else [study / f"{name}{ending}" for name in names for ending in endings]
+            drawn = _draw_images(found.tables, truth, source.study, image, pixels, mm_per_px, unit=found.unit)
+            save_figure(drawn, figure)
+    summary = _sum_up(found.tables, truth)
+    emit(
+        {"summary": summary, "truth": truth.to_dict(orient="records")},
+        lambda _: _show(summary, truth, [path for path in (output, figure) if path is not None]),
+        as_json=json,
+    )
 
 
 def _draw_images(
@@ -202,7 +181,7 @@ def _read_array(path: Path) -> Any:
             raise FormatError(f"{path}: cannot be read as a NumPy file (.npy)") from error
 
 
-def summary(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
+def _sum_up(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
     """Numbers that tell what was merged into what."""
     return {
         "images": int(tables.readings["image_id"].nunique()),
@@ -228,27 +207,14 @@ def _count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
     return int(known[known.duplicated(["truth_id", "reader_id"])]["truth_id"].nunique())
 
 
-def _print_record(report: dict[str, int], truth: pd.DataFrame) -> None:
-    """Print the summary and the truth table as one JSON object."""
-    from overread.files import json_text
-
-    print_json(json_text({"summary": report, "truth": truth.to_dict(orient="records")}))
-
-
-def _print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:
+def _show(summary: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:
     """Print the summary, and how many objects each number of readers has."""
-    from rich.table import Table
-
-    console = make_console()
-    table = Table("what", "number")
-    for name, value in report.items():
-        table.add_row(WORDS.get(name, name.replace("_", " ")), f"{value:,}")
-    console.print(fold_cells(table))
-    counts = Table(
-        "readers", "objects", "mean probability", title="Objects by the number of readers who marked them"
+    print_counts(summary, words=WORDS)
+    rows = (
+        (n_readers, f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
+        for n_readers, rows in truth.groupby("n_readers")
     )
-    for n_readers, rows in truth.groupby("n_readers"):
-        counts.add_row(str(n_readers), f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
-    console.print(fold_cells(counts))
+    title = "Objects by the number of readers who marked them"
+    print_table(("readers", "objects", "mean probability"), rows, title=title)
     for path in written:
-        console.print(f"Wrote {path}", markup=False, soft_wrap=True)
+        print_plain(f"Wrote {path}")

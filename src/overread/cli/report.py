@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from overread._commands import print_plain
+from overread._commands import OutputPath, print_plain
 from overread.errors import UsageError
 
 
 def report(
     run: Path,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputPath | None = None,
     figures: Path | None = None,
 ) -> int:
     """Write the page and the model card of a finished run again; nothing is computed, no image is opened.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from overread._commands import open_domain
-from overread._terminal import print_json, print_line
+from overread._commands import Flag, OutputPath, at_least_one, emit, open_domain
+from overread._terminal import print_line
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 def show(
     image: Path,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    output: OutputPath,
     candidates: Path | None = None,
     image_id: str | None = None,
     limit: int | None = None,
@@ -26,7 +24,7 @@ def show(
     study: Path | None = None,
     group: str | None = None,
     mm_per_px: str | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
 ) -> None:
     """Draw lungs, ribs, clavicles and candidates over a radiograph; of another picture its region and candidates.
 
@@ -55,14 +53,13 @@ def show(
     """
     from overread._commands import parse_spacing
     from overread._plots import figure_kind, save_figure
-    from overread.files import json_text, real_path
+    from overread.files import real_path
     from overread.marks import without_ending
 
     figure_kind(output)
     if real_path(output) == real_path(image):
         raise UsageError(f"{output}: is the image to read; give the picture another name")
-    if limit is not None and limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {limit}")
+    at_least_one(limit=limit)
     of_study = open_domain(study, group, finder)
     if study is not None and not of_study.domain.depends_on_study:
         raise UsageError(f"--study {study}: its study.toml is missing, or its images are chests")
@@ -77,10 +74,11 @@ def show(
         table = of_study.from_tables(own, shown, spacing).head(limit)
     save_figure(domain.draw(shown, regions, table, name), output)
     found, words = domain.describe_regions(shown, regions)
-    if json:
-        print_json(json_text({**found, "candidates": table.to_dict(orient="records"), "output": str(output)}))
-    else:
-        print_line(f"Wrote {output}: {len(table)} candidates; {words}")
+    emit(
+        {**found, "candidates": table.to_dict(orient="records"), "output": str(output)},
+        lambda _: print_line(f"Wrote {output}: {len(table)} candidates; {words}"),
+        as_json=json,
+    )
 
 
 def _read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:

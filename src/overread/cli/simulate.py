@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from overread._commands import fold_cells
-from overread._terminal import make_console, print_json, print_line
+from overread._commands import (
+    Flag,
+    OutputPath,
+    at_least_one,
+    check_seed,
+    emit,
+    option_name,
+    print_counts,
+)
+from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import UsageError
 
+# Options that say nothing for a study of fields, or for a frozen benchmark: what they may be, and the reason.
+WITHOUT: dict[str, tuple[dict[str, tuple[Any, ...]], str]] = {
+    "field": (
+        {
+            "benchmark": (None,),
+            "nodules": ("plain",),
+            "backgrounds": (None,),
+            "images_csv": (None,),
+            "grid_mm": (0.7,),
+            "format": (None, "png"),
+        },
+        "--kind field: fields are drawn, as PNG without a scale",
+    ),
+    "benchmark": (
+        {"n_images": (None,), "readers": (None,), "nodules": ("plain",), "grid_mm": (0.7,), "seed": (0,)},
+        "--benchmark: a frozen benchmark has its own images, nodules, readers, grid and seed",
+    ),
+}
+
 
 def simulate(
-    out: Path,
+    output: OutputPath,
     *,
     kind: Literal["chest", "field"] = "chest",
     n_images: int | None = None,
@@ -27,7 +53,7 @@ def simulate(
     grid_mm: float = 0.7,
     seed: int = 0,
     workers: int = 1,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
 ) -> None:
     """Write a study folder with known nodules and simulated readers: images, tables, and the truth in known/.
 
@@ -38,7 +64,7 @@ def simulate(
 
     Parameters
     ----------
-    out
+    output
         A new folder, or one that the same command began.
     kind
         chest: radiographs with nodules. field: round colour pictures with vessels and bright and dark lesions.
@@ -65,98 +91,69 @@ def simulate(
     json
         Print JSON instead of a table.
     """
+    given = locals()
     from overread import simulate as simulation
-    from overread._commands import check_seed
     from overread._terminal import ProgressBar
 
-    if workers < 1 or (readers is not None and readers < 1) or (n_images is not None and n_images < 1):
-        raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
-    chest_only = benchmark is not None or backgrounds is not None or images_csv is not None
-    varied = nodules != "plain"
-    if kind == "field" and (chest_only or varied or format == "dicom" or grid_mm != 0.7):
-        raise UsageError(
-            "fields are drawn, as PNG without a scale: leave out --benchmark, --nodules, --backgrounds, "
-            "--images-csv, --grid-mm and --format dicom"
-        )
-    if benchmark is not None and (
-        n_images is not None or seed != 0 or readers is not None or grid_mm != 0.7 or varied
-    ):
-        raise UsageError(
-            "a frozen --benchmark has its own images, nodules, readers, grid and seed: leave those options out"
-        )
+    at_least_one(workers=workers, readers=readers, n_images=n_images)
+    check_seed(seed)
+    _refuse_without_effect(kind, given)
+    if benchmark is not None:
+        _refuse_without_effect("benchmark", given)
     where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
     how: dict[str, Any] = {"format": format or "dicom", "workers": workers}
+    cohorts = {
+        "chest": partial(
+            simulation.cohort, n_readers=readers or 8, nodules=nodules, grid_mm=grid_mm, **where, **how
+        ),
+        "field": partial(simulation.picture_cohort, n_readers=readers or 4, workers=workers),
+    }
     with ProgressBar():
-        if kind == "field":
-            simulation.picture_cohort(
-                out, n_images=n_images or 100, n_readers=readers or 4, seed=check_seed(seed), workers=workers
-            )
-        elif benchmark is not None:
-            simulation.benchmark(benchmark, out, **where, **how)
+        if benchmark is not None:
+            simulation.benchmark(benchmark, output, **where, **how)
         else:
-            numbers: dict[str, Any] = {
-                "n_readers": readers or 8,
-                "nodules": nodules,
-                "seed": check_seed(seed),
-                "grid_mm": grid_mm,
-            }
-            simulation.cohort(out, n_images=n_images or 100, **numbers, **where, **how)
-    report(out, benchmark, json=json)
+            cohorts[kind](output, n_images=n_images or 100, seed=seed)
+    counts = _count_study(output) | ({} if benchmark is None else _compare_with_manifest(output, benchmark))
+    emit({"folder": str(output), **counts}, lambda _: print_counts(counts), as_json=json)
+    if not json:
+        print_line(f"Wrote {output}. Next: overread run {shell_word(output)}")
 
 
-def report(out: Path, benchmark: str | None, *, json: bool) -> None:
-    """Say what is in the folder, and whether a benchmark is what it should be."""
-    from json import dumps
-
-    from rich.table import Table
-
-    counts = _folder_counts(out)
-    if benchmark is not None:
-        counts |= agreement(out, benchmark)
-    if json:
-        print_json(dumps({"folder": str(out), **counts}))
-        return
-    console = make_console()
-    table = Table("what", "number")
-    for name, value in counts.items():
-        table.add_row(name.replace("_", " "), f"{value:,}")
-    console.print(fold_cells(table))
-    print_line(f"Wrote {out}. Next: overread run {shell_word(out)}")
+def _refuse_without_effect(rule: str, given: dict[str, Any]) -> None:
+    allowed, reason = WITHOUT.get(rule, ({}, ""))
+    for name, values in allowed.items():
+        if given[name] not in values:
+            raise UsageError(f"{option_name(name)} does not go with {reason}")
 
 
-def _folder_counts(out: Path) -> dict[str, float]:
+def _count_study(folder: Path) -> dict[str, float]:
     """Count what is in a study folder, marks merged."""
+    import pandas as pd
+
     from overread._commands import print_warnings
     from overread.tables import read_table
     from overread.truth import merge_marks
 
-    marks, readings = read_table(out / "marks.csv", "marks"), read_table(out / "readings.csv", "readings")
+    marks, readings = (read_table(folder / f"{name}.csv", name) for name in ("marks", "readings"))
     with print_warnings():
         truth = merge_marks(marks, readings)
+    known = next(name for name in ("lesions", "nodules") if (folder / "known" / f"{name}.csv").is_file())
     return {
         "images": int(readings["image_id"].nunique()),
         "readers": int(readings["reader_id"].nunique()),
         "readings": len(readings),
-        **_count_known(out),
+        known: len(pd.read_csv(folder / "known" / f"{known}.csv", usecols=["nodule_id"])),
         "marks": len(marks),
         "marked_images": int(marks["image_id"].nunique()),
         "golden": int(truth["golden"].sum()),
     }
 
 
-def _count_known(out: Path) -> dict[str, float]:
-    """Count the nodules of chests, or the lesions of fields."""
-    import pandas as pd
-
-    name = "lesions" if (out / "known" / "lesions.csv").is_file() else "nodules"
-    return {name: len(pd.read_csv(out / "known" / f"{name}.csv", usecols=["nodule_id"]))}
-
-
-def agreement(out: Path, benchmark: str) -> dict[str, float]:
+def _compare_with_manifest(folder: Path, benchmark: str) -> dict[str, float]:
     """How the folder's images agree with the benchmark's manifest."""
     from overread.simulate import compare_folder
 
-    found = compare_folder(benchmark, out)
+    found = compare_folder(benchmark, folder)
     return {
         "images_in_the_manifest": len(found),
         "images_that_differ_from_it": sum(not image.same for image in found),

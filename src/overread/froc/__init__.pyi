@@ -22,12 +22,8 @@ from ._choice import choose_lambda as choose_lambda
 from ._choice import choose_setting as choose_setting
 from ._comparison import Comparison as Comparison
 from ._comparison import compare_models as compare_models
-from ._counting import CHANCE_SHIFTS as CHANCE_SHIFTS
 from ._counting import CHOICE_FP_TARGETS as CHOICE_FP_TARGETS
-from ._counting import FP_TARGETS as FP_TARGETS
 from ._counting import LAMBDA_FP_TARGETS as LAMBDA_FP_TARGETS
-from ._counting import LEVEL as LEVEL
-from ._counting import N_BOOTSTRAP as N_BOOTSTRAP
 from ._counting import REPEATS as REPEATS
 from ._counting import SINGLE_READER as SINGLE_READER
 from ._counting import SIZE_BINS_MM as SIZE_BINS_MM
@@ -39,6 +35,10 @@ from ._curve import operating_points as operating_points
 from ._curve import performance_at as performance_at
 from ._curve import sensitivity_at as sensitivity_at
 from ._curve import to_fp_scale as to_fp_scale
+from ._defaults import CHANCE_SHIFTS as CHANCE_SHIFTS
+from ._defaults import FP_TARGETS as FP_TARGETS
+from ._defaults import LEVEL as LEVEL
+from ._defaults import N_BOOTSTRAP as N_BOOTSTRAP
 from ._detections import Detections as Detections
 from ._detections import ForeignTruth as ForeignTruth
 from ._detections import Spacing as Spacing

@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, get_args, get_type_hints
 
 from overread.errors import InvalidInputError
+from overread.froc._defaults import CHANCE_SHIFTS as CHANCE_SHIFTS
+from overread.froc._defaults import FP_TARGETS as FP_TARGETS
+from overread.froc._defaults import LEVEL as LEVEL
+from overread.froc._defaults import N_BOOTSTRAP as N_BOOTSTRAP
 from overread.truth import HIT, HitRule
 
 SingleReader = Literal["fp", "ignore", "hit"]
-
-FP_TARGETS: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
-"""False positives per image at which the paper reports sensitivity (section 6.2, Table 1)."""
 
 LAMBDA_FP_TARGETS: Final = (0.5, 1.0)
 """False positives per image at which the paper's rule for lambda has to hold (section 6.1, Figure 3)."""
@@ -28,20 +29,11 @@ CHOICE_FP_TARGETS: Final = (0.5, 1.0, 2.0)
 N_CHOICE_BOOTSTRAP: Final = 200
 """Resamplings for a standard error, which is then known to 5 % (1 / sqrt(2 * 200))."""
 
-N_BOOTSTRAP: Final = 1000
-"""Resamplings of patients, and permutations: the ends of a 95 % interval then rest on 25 replicates each."""
-
-LEVEL: Final = 0.95
-"""Level of intervals, the custom of the field."""
-
 SINGLE_READER: Final[SingleReader] = "ignore"
 """What a candidate on a GT of one reader counts as: nothing, as LUNA16 and MONAI do; the paper's own is "fp"."""
 
 REPEATS: Final[Literal["suppress", "count"]] = "suppress"
 """Whether a detection on a stronger one is shown: nobody wants five circles on one nodule; the paper counts them."""
-
-CHANCE_SHIFTS: Final = 20
-"""Ways to give every image the candidates of another one. Chosen by eye."""
 
 SIZE_BINS_MM: Final = (0.0, 10.0, 15.0, 20.0, 1000.0)
 """Edges of the strata by lesion size, the last open-ended in practice; chosen by eye."""

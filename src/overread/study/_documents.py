@@ -12,7 +12,6 @@ import pandas as pd
 from overread.domains import DomainImage
 from overread.errors import InvalidInputError, UsageError
 from overread.marks import DICOM_ENDINGS, IMAGE_ENDINGS, MarkSet, header_of
-from overread.marks.formats import dicom_sr_writer, gsps_writer
 
 # Coordinates are written in single precision: a circle that just touches the border could leave it.
 INSIDE = 0.999
@@ -119,7 +118,11 @@ def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, ki
     }
     written = []
     if kinds.sr:
+        from overread.marks.formats import dicom_sr_writer
+
         written += dicom_sr_writer.write(mark_set, out, **given)
     if kinds.gsps:
+        from overread.marks.formats import gsps_writer
+
         written += gsps_writer.write(mark_set, out, ranked=True, **given)
     return written

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.cli.run import print_results
+from overread._commands import print_results
 from overread.froc import ChanceLevel, StudySize
 from overread.report import Counted, StudyResults, read_results
 from overread.report._words import give_answer, list_cards

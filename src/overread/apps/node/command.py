@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from overread._commands import open_detector, parse_spacing, print_plain
-from overread._terminal import make_console, print_json, print_line
+from overread._commands import Flag, PixelSize, emit, open_detector, parse_spacing, print_plain, print_table
+from overread._terminal import print_line
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ def node(
     port: int = 11112,
     callers: str = "",
     fp: float = 1.0,
-    mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
+    mm_per_px: PixelSize = None,
     largest_mb: int = 192,
-    keep: Annotated[bool, Parameter(negative=())] = False,
-    status: Annotated[bool, Parameter(negative=())] = False,
+    keep: Flag = False,
+    status: Flag = False,
     table: Path | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
 ) -> None:
     """Receive radiographs by C-STORE, detect, and send a report and a presentation state of each to a destination.
 
@@ -137,7 +137,6 @@ def _complain(line: str) -> None:
 def _show_status(spool: Path, table: Path | None, *, as_json: bool) -> None:
     """List the studies of a spool."""
     from overread.apps.node._spool import Ledger
-    from overread.files import json_text
 
     if not (spool / "node.sqlite").exists():
         raise UsageError(f"{spool}: no node has worked here (there is no node.sqlite)")
@@ -148,23 +147,14 @@ def _show_status(spool: Path, table: Path | None, *, as_json: bool) -> None:
         from overread.tables import write_table
 
         write_table(studies, table)
-    if as_json:
-        print_json(json_text(studies.to_dict("records")))
-        return
-    _print_studies(studies)
+    emit(studies.to_dict("records"), lambda _: _print_studies(studies), as_json=as_json)
 
 
 def _print_studies(studies: pd.DataFrame) -> None:
     """Print the list as a table, and the sums."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    shown = Table(box=None, pad_edge=False)
-    for name in studies.columns:
-        shown.add_column(name.replace("_", " "), overflow="fold")
-    for row in studies.astype(str).itertuples(index=False, name=None):
-        shown.add_row(*map(escape, row))
-    make_console().print(shown)
+    header = (name.replace("_", " ") for name in studies.columns)
+    rows = studies.astype(str).itertuples(index=False, name=None)
+    print_table(header, rows, box=None, pad_edge=False)
     sums = studies[["images", "done", "waiting", "failed"]].sum().to_dict()
     print_plain(
         f"{len(studies)} studies, {sums['images']} images: {sums['done']} done, {sums['waiting']} waiting, "

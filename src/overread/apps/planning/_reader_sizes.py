@@ -206,46 +206,37 @@ CASE_COLUMNS = ("case_id", "lesion_id")
 RATING_COLUMNS = ("modality", "reader", "case_id", "lesion_id", "rating")
 
 
-@dataclass(frozen=True)
-class _Cases:
-    """Position of each case, and of each lesion; the case of each lesion."""
-
-    places: dict[str, int]
-    lesions: dict[tuple[str, str], int]
-
-    def lesion_cases(self) -> list[int]:
-        return [self.places[case] for case, _ in self.lesions]
-
-
 def read_reader_study(ratings: Path, cases: Path) -> dict[str, dict[str, CaseRatings]]:
     """Return ``ratings[modality][reader]``, as :func:`~overread.froc.merit._multi_reader` takes them.
 
-    Raises
-    ------
-    TableError
-        If a table lacks a column, or a row names a case or lesion that the cases table has not.
+    A TableError names the row that is without a column, or of a case or lesion that the cases table has not.
     """
-    known = _read_cases(cases)
+    places, lesions = _read_cases(cases)
     marked: dict[str, dict[str, CaseRatings]] = {}
     for row, (modality, reader, case, lesion, rating) in _rows(ratings, RATING_COLUMNS):
+        where = f"{ratings}, row {row}"
         if not (modality and reader):
-            raise TableError(f"{ratings}, row {row}: modality or reader is empty (name both in every row)")
-        reading = marked.setdefault(modality, {}).setdefault(reader, _unmarked(known))
-        if lesion and (case, lesion) not in known.lesions:
-            raise TableError(
-                f"{ratings}, row {row}: {cases} has no lesion {lesion!r} of case {case!r} (add it there)"
+            raise TableError(f"{where}: modality or reader is empty (name both in every row)")
+        if lesion and (case, lesion) not in lesions:
+            raise TableError(f"{where}: {cases} has no lesion {lesion!r} of case {case!r} (add it there)")
+        if case not in places:
+            raise TableError(f"{where}: {cases} has no case {case!r} (add it there)")
+        by_reader = marked.setdefault(modality, {})
+        if reader not in by_reader:
+            by_reader[reader] = CaseRatings(
+                highest_fp=np.full(len(places), -np.inf),
+                lesion_case=np.array([places[of] for of, _ in lesions], dtype=np.intp),
+                lesion_rating=np.full(len(lesions), -np.inf),
             )
-        if case not in known.places:
-            raise TableError(f"{ratings}, row {row}: {cases} has no case {case!r} (add it there)")
-        if lesion:
-            values, place = reading.lesion_rating, known.lesions[case, lesion]
-        else:
-            values, place = reading.highest_fp, known.places[case]
-        values[place] = max(values[place], _number(rating, ratings, row))
+        reading = by_reader[reader]
+        values = reading.lesion_rating if lesion else reading.highest_fp
+        place = lesions[case, lesion] if lesion else places[case]
+        values[place] = max(values[place], _number(rating, where))
     return marked
 
 
-def _read_cases(path: Path) -> _Cases:
+def _read_cases(path: Path) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
+    """Position of each case, and of each lesion of a case."""
     places: dict[str, int] = {}
     lesions: dict[tuple[str, str], int] = {}
     for row, (case, lesion) in _rows(path, CASE_COLUMNS):
@@ -258,15 +249,7 @@ def _read_cases(path: Path) -> _Cases:
         places.setdefault(case, len(places))
         if lesion:
             lesions[case, lesion] = len(lesions)
-    return _Cases(places, lesions)
-
-
-def _unmarked(known: _Cases) -> CaseRatings:
-    return CaseRatings(
-        highest_fp=np.full(len(known.places), -np.inf),
-        lesion_case=np.array(known.lesion_cases(), dtype=np.intp),
-        lesion_rating=np.full(len(known.lesions), -np.inf),
-    )
+    return places, lesions
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
@@ -280,11 +263,11 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, list[str]
         yield row, [unguard_formula(record[place]).strip() for place in wanted]
 
 
-def _number(cell: str, path: Path, row: int) -> float:
+def _number(cell: str, where: str) -> float:
     try:
         value = float(cell)
     except ValueError:
         value = float("nan")
     if not isfinite(value):
-        raise TableError(f"{path}, row {row}, column rating: {cell!r} is not a finite number (give one)")
+        raise TableError(f"{where}, column rating: {cell!r} is not a finite number (give one)")
     return value

@@ -1,41 +1,213 @@
 """`overread plan`: how many images and golden objects a wanted width or power needs.
 
-Plans as records, for `overread plan`: from a run, from expectations, or from a pilot reader study.
-
-Sentences and tables for people: `overread plan`.
+There are three kinds of plan: from a run, from expectations, and of a reader study. Each has its options, which make a
+record, and a function that prints it.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
-from overread._commands import fold_cells, print_plain
-from overread._terminal import make_console, print_json
+from overread._commands import Flag, Resampling, emit, option_name, print_plain, print_table
 from overread._text import percent
-from overread.apps.planning._reader_sizes import ReaderPilot, pilot_readers, read_reader_study
 from overread.errors import InvalidInputError, UsageError
-from overread.froc import (
-    LEVEL,
-    N_BOOTSTRAP,
-    VarianceComponents,
-    gts_for_half_width,
-    gts_needed,
-    pilot_difference,
-    pilot_sensitivity,
-    reader_study,
-)
 
 if TYPE_CHECKING:
+    from overread.apps.planning._reader_sizes import ReaderPilot
     from overread.study import Run
 
 
+# Half-widths, and differences, of the table that is shown where none is asked for.
+TABLE = (0.1, 0.075, 0.05, 0.03)
+# With so few the size that a pilot asks for has a standard deviation of 30 % (docs/how-to/plan.md).
+FEW_PATIENTS = 20
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the study to come shall reach.
+
+    Parameters
+    ----------
+    half_width
+        Half the width of the interval that is wanted, as a share: 0.05 is 5 points. Without it, and without a
+        difference: a table.
+    difference
+        Difference that is to be found, as a share.
+    power
+        Probability with which it is to be found.
+    """
+
+    half_width: float | None = None
+    difference: float | None = None
+    power: float = 0.8
+
+    @property
+    def half_widths(self) -> tuple[float, ...]:
+        """Half-widths to plan for."""
+        if self.half_width is not None:
+            return (self.half_width,)
+        return TABLE if self.difference is None else ()
+
+    @property
+    def differences(self) -> tuple[float, ...]:
+        """Differences to plan for."""
+        if self.difference is not None:
+            return (self.difference,)
+        return TABLE if self.half_width is None else ()
+
+
+@Parameter(name="*", group="From a run")
+@dataclass(frozen=True)
+class RunPlan:
+    """A run whose test set is the pilot.
+
+    Parameters
+    ----------
+    run
+        Folder of a finished run, whose test set is the pilot: my_study/runs/main.
+    model
+        Model of the run; without it the first.
+    compare
+        Two models of the run, to plan their comparison.
+    fp
+        False positives per image.
+    locked
+        Plan for a threshold that is fixed beforehand (that of the run's out-of-fold scores) rather than taken from
+        the images of the test.
+    of
+        Sensitivity for golden objects (GTs), or for images that have one.
+    images
+        Images that are planned, to see what they give (a reader study has --cases).
+    """
+
+    run: Path | None = None
+    model: str | None = field(default=None, kw_only=True)
+    compare: Annotated[tuple[str, str] | None, Parameter(negative=())] = field(default=None, kw_only=True)
+    fp: float = field(default=1.0, kw_only=True)
+    locked: Flag = field(default=False, kw_only=True)
+    of: Literal["gt", "image"] = field(default="gt", kw_only=True)
+    images: int | None = field(default=None, kw_only=True)
+
+    @property
+    def measure(self) -> str:
+        """Sensitivity that is meant."""
+        return f"{self.of}_sensitivity"
+
+    def report(self, wanted: Wanted, draws: Resampling) -> dict[str, Any]:
+        """Plan the sensitivity of one model, or the comparison of two."""
+        from overread.study import open_run
+
+        kind = "one model (for two: --compare A B)" if self.compare is None else "--compare"
+        given = {"--difference": wanted.difference, "--model": self.model, "--locked": self.locked or None}
+        for name in ("--difference",) if self.compare is None else ("--model", "--locked"):
+            if given[name] is not None:
+                raise UsageError(f"{name} does not go with {kind}")
+        assert self.run is not None
+        asked = {
+            "run": str(self.run),
+            "fp_target": self.fp,
+            "measure": self.measure,
+            "level": draws.level,
+            "n_bootstrap": draws.n_bootstrap,
+            "seed": draws.seed,
+        }
+        make = self._sensitivity if self.compare is None else self._difference
+        found = make(open_run(self.run), wanted, draws)
+        return {"plan": found.pop("plan"), **asked, **found}
+
+    def _sensitivity(self, run: Run, wanted: Wanted, draws: Resampling) -> dict[str, Any]:
+        from overread.froc import pilot_sensitivity
+
+        name = _known_model(run, self.model)
+        matched, level, threshold = run.matched(name), draws.level, None
+        if self.locked:
+            threshold = float(matched.thresholds("out_of_fold", [self.fp])[0])
+            if not isfinite(threshold):
+                raise InvalidInputError(
+                    f"no threshold has at most {self.fp:g} FP per image: the best score has more"
+                )
+        pilot = pilot_sensitivity(
+            matched.test,
+            fp_target=None if self.locked else self.fp,
+            threshold=threshold,
+            measure=self.measure,
+            **vars(draws),
+        )
+        return {
+            "plan": "sensitivity",
+            "model": name,
+            "threshold": threshold,
+            "has_patients": matched.test.patient_ids is not None,
+            "pilot": asdict(pilot) | {"half_width": pilot.half_width(level=level)},
+            "cautious_sensitivity": pilot.worst_estimate,
+            "plans": [
+                {
+                    "half_width": width,
+                    "size": asdict(pilot.size_for(width, level=level)),
+                    "cautious_size": asdict(pilot.cautious_size_for(width, level=level)),
+                }
+                for width in wanted.half_widths
+            ],
+            **self._planned(pilot, level),
+        }
+
+    def _difference(self, run: Run, wanted: Wanted, draws: Resampling) -> dict[str, Any]:
+        from overread.froc import pilot_difference
+
+        assert self.compare is not None
+        names, level = self.compare, draws.level
+        if names[0] == names[1]:
+            raise UsageError(f"--compare: both models are {names[0]!r}")
+        first, second = (run.matched(_known_model(run, name)).test for name in names)
+        pilot = pilot_difference(
+            first,
+            second,
+            fp_target=self.fp,
+            measure=self.measure,
+            n_bootstrap=draws.n_bootstrap,
+            seed=draws.seed,
+        )
+        planned = self._planned(pilot, level)
+        if planned:
+            planned["planned"]["powers"] = [
+                {"difference": d, "power": pilot.power(d, images=self.images, level=level)}
+                for d in wanted.differences
+            ]
+        return {
+            "plan": "difference",
+            "first": names[0],
+            "second": names[1],
+            "has_patients": first.patient_ids is not None,
+            "power": wanted.power,
+            "pilot": asdict(pilot) | {"half_width": pilot.half_width(level=level)},
+            "widths": [
+                {"half_width": width, "size": asdict(pilot.size_for(width, level=level))}
+                for width in wanted.half_widths
+            ],
+            "powers": [
+                {"difference": d, "size": asdict(pilot.size_for_power(d, power=wanted.power, level=level))}
+                for d in wanted.differences
+            ],
+            **planned,
+        }
+
+    def _planned(self, pilot: Any, level: float) -> dict[str, Any]:
+        """Return what the planned images give; nothing where none are planned."""
+        if self.images is None:
+            return {}
+        size = pilot.size.times(pilot.size.growth(images=self.images))
+        width = pilot.half_width(images=self.images, level=level)
+        return {"planned": {"size": asdict(size), "half_width": width}}
+
+
+@Parameter(name="*", group="Without a run")
 @dataclass(frozen=True, kw_only=True)
 class AssumedStudy:
     """What is expected, where there is no run to measure it.
@@ -57,7 +229,42 @@ class AssumedStudy:
     design_effect: float = 1.0
     disagree: float | None = None
 
+    def report(self, wanted: Wanted, draws: Resampling) -> dict[str, Any]:
+        """Plan without data."""
+        from overread.froc import gts_for_half_width, gts_needed
 
+        expected, per_image, level = self.sensitivity, self.golden_per_image, draws.level
+        assert expected is not None
+        if per_image is not None and not 0 < per_image < float("inf"):
+            raise InvalidInputError(f"golden_per_image={per_image}: need a number above 0")
+
+        def size(gts: int) -> dict[str, int | None]:
+            return {"gts": gts, "images": None if per_image is None else ceil(gts / per_image)}
+
+        effect: dict[str, float] = {"design_effect": self.design_effect}
+        how: dict[str, Any] = {
+            "discordant": self.disagree,
+            "power": wanted.power,
+            "level": 1 - level,
+            **effect,
+        }
+        return {
+            "plan": "assumed",
+            "level": level,
+            "power": wanted.power,
+            **asdict(self),
+            "widths": [
+                {"half_width": h, **size(gts_for_half_width(expected, h, level=level, **effect))}
+                for h in wanted.half_widths
+            ],
+            "powers": [
+                {"difference": d, **size(gts_needed(expected, expected + d, **how))}
+                for d in ([] if wanted.difference is None else [wanted.difference])
+            ],
+        }
+
+
+@Parameter(name="*", group="Reader studies")
 @dataclass(frozen=True, kw_only=True)
 class PilotReaders:
     """A reader study to plan, and the pilot that it is planned from: two tables, or its variance components.
@@ -103,58 +310,78 @@ class PilotReaders:
     cov3: float | None = None
     var_tr: float | None = None
 
+    def report(self, wanted: Wanted, draws: Resampling) -> dict[str, Any]:
+        """Plan a reader study from a pilot one."""
+        pilot, figure, modalities = self._pilot()
+        options: dict[str, Any] = {"random": self.random, "level": draws.level}
+        readers = self.readers
+        assert readers is not None
+        report = {
+            "plan": "readers",
+            "readers": readers,
+            "figure": figure,
+            "modalities": modalities,
+            "power": wanted.power,
+            **options,
+            "pilot": {"n_cases": pilot.n_cases, **asdict(pilot.components)},
+            "widths": [
+                {"half_width": width, "cases": pilot.cases_for_half_width(readers, width, **options)}
+                for width in wanted.half_widths
+            ],
+            "powers": [
+                {"difference": d, "cases": pilot.cases_for_power(readers, d, power=wanted.power, **options)}
+                for d in wanted.differences
+            ],
+        }
+        if self.cases is not None:
+            report["planned"] = {
+                "cases": self.cases,
+                "half_width": pilot.half_width(readers, self.cases, **options),
+                "powers": [
+                    {"difference": d, "power": pilot.power(readers, self.cases, d, **options)}
+                    for d in wanted.differences
+                ],
+            }
+        return report
+
+    def _pilot(self) -> tuple[ReaderPilot, str | None, list[str] | None]:
+        """Pilot, figure of merit and modalities, as far as known."""
+        from overread.apps.planning._reader_sizes import ReaderPilot, pilot_readers, read_reader_study
+        from overread.froc import VarianceComponents, reader_study
+
+        numbers = (self.var_tr, self.var, self.cov1, self.cov2, self.cov3)
+        known = [number for number in numbers if number is not None]
+        if self.ratings and self.lesions and not known and self.pilot_cases is None:
+            study = reader_study(read_reader_study(self.ratings, self.lesions), self.merit)
+            return pilot_readers(study), self.merit, list(study.modalities)
+        if self.ratings or self.lesions or len(known) < len(numbers) or self.pilot_cases is None:
+            raise UsageError(
+                "--readers needs the pilot: --ratings and --lesions, or all of --pilot-cases, --var, --cov1, --cov2, "
+                "--cov3 and --var-tr"
+            )
+        # The variance of the readers themselves cancels in differences.
+        return ReaderPilot(VarianceComponents(float("nan"), *known), self.pilot_cases), None, None
+
 
 def plan(
-    run: Path | None = None,
+    of_run: RunPlan | None = None,
     *,
-    model: str | None = None,
-    compare: Annotated[tuple[str, str] | None, Parameter(negative=())] = None,
-    fp: float = 1.0,
-    locked: Annotated[bool, Parameter(negative=())] = False,
-    of: Literal["gt", "image"] = "gt",
-    half_width: float | None = None,
-    difference: float | None = None,
-    power: float = 0.8,
-    images: int | None = None,
-    level: float = LEVEL,
-    n_bootstrap: int = N_BOOTSTRAP,
-    seed: int = 0,
-    json: Annotated[bool, Parameter(negative=())] = False,
-    assumed: Annotated[AssumedStudy | None, Parameter(name="*", group="Without a run")] = None,
-    reading: Annotated[PilotReaders | None, Parameter(name="*", group="Reader studies")] = None,
+    wanted: Wanted | None = None,
+    resampling: Resampling | None = None,
+    json: Flag = False,
+    assumed: AssumedStudy | None = None,
+    reading: PilotReaders | None = None,
 ) -> None:
     """Say how many images and golden objects a wanted width or power needs.
 
     Parameters
     ----------
-    run
-        Folder of a finished run, whose test set is the pilot: my_study/runs/main.
-    model
-        Model of the run; without it the first.
-    compare
-        Two models of the run, to plan their comparison.
-    fp
-        False positives per image.
-    locked
-        Plan for a threshold that is fixed beforehand (that of the run's out-of-fold scores) rather than taken from
-        the images of the test.
-    of
-        Sensitivity for golden objects (GTs), or for images that have one.
-    half_width
-        Half the width of the interval that is wanted, as a share: 0.05 is 5 points. Without it, and without a
-        difference: a table.
-    difference
-        Difference that is to be found, as a share.
-    power
-        Probability with which it is to be found.
-    images
-        Images that are planned, to see what they give.
-    level
-        Level of the intervals; models are told apart where p is below 1 - level.
-    n_bootstrap
-        Resamplings of patients.
-    seed
-        Same seed, same answer.
+    of_run
+        A run, whose test set is the pilot.
+    wanted
+        What the study to come shall reach.
+    resampling
+        How intervals are made.
     json
         Print JSON instead of sentences.
     assumed
@@ -163,315 +390,33 @@ def plan(
         A reader study.
     """
     from overread._commands import check_seed
-    from overread.files import json_text
 
-    check_seed(seed)
-    question = Question(
-        fp=fp,
-        locked=locked,
-        measure=f"{of}_sensitivity",
-        half_width=half_width,
-        difference=difference,
-        power=power,
-        images=images,
-        level=level,
-        n_bootstrap=n_bootstrap,
-        seed=seed,
-    )
-    report = _report_plan(run, model, compare, question, assumed or AssumedStudy(), reading or PilotReaders())
-    if json:
-        print_json(json_text(report))
-    else:
-        print_plan(report)
+    draws = resampling or Resampling()
+    check_seed(draws.seed)
+    kind = _only_kind(of_run or RunPlan(), assumed or AssumedStudy(), reading or PilotReaders())
+    report = kind.report(wanted or Wanted(), draws)
+    emit(report, PRINTERS[report["plan"]], as_json=json)
 
 
-def _report_plan(
-    run: Path | None,
-    model: str | None,
-    compare: tuple[str, str] | None,
-    question: Question,
-    assumed: AssumedStudy,
-    reading: PilotReaders,
-) -> dict[str, Any]:
-    """Plan from what was given: a run, expectations, or a reader study."""
-    _check_one_kind(run, assumed, reading)
-    if run is None:
-        _refuse(
-            "a plan without RUN",
-            {
-                "--model": model is not None,
-                "--compare": compare is not None,
-                "--locked": question.locked,
-                "--images (a reader study has --cases)": question.images is not None,
-            },
-        )
-        if assumed.sensitivity is not None:
-            return report_assumed(assumed, question)
-        return report_readers(reading, question)
-    if compare is not None:
-        _refuse("--compare", {"--model": model is not None, "--locked": question.locked})
-        return report_difference(run, compare, question)
-    _refuse("one model (for two: --compare A B)", {"--difference": question.difference is not None})
-    return report_sensitivity(run, model, question)
-
-
-def _check_one_kind(run: Path | None, assumed: AssumedStudy, reading: PilotReaders) -> None:
-    """Refuse options of more than one kind of plan, or of none."""
-    from overread.errors import UsageError
-
-    kinds = {
-        "RUN": run is not None,
-        "--sensitivity": assumed.sensitivity is not None,
-        "--readers": reading.readers is not None,
-    }
-    given = [name for name, present in kinds.items() if present]
+def _only_kind(*kinds: RunPlan | AssumedStudy | PilotReaders) -> RunPlan | AssumedStudy | PilotReaders:
+    """Return the kind of plan whose first option is given; refuses options of more than one kind, or of none."""
+    names = ("RUN", "--sensitivity", "--readers")
+    used = [[one.name for one in fields(kind) if getattr(kind, one.name) != one.default] for kind in kinds]
+    given = [
+        (name, kind)
+        for name, kind in zip(names, kinds, strict=True)
+        if getattr(kind, fields(kind)[0].name) is not None
+    ]
     if len(given) != 1:
         raise UsageError(
-            f"plan needs one of RUN, --sensitivity and --readers; given: {', '.join(given) or 'none'}"
+            f"plan needs one of RUN, --sensitivity and --readers; given: "
+            f"{', '.join(name for name, _ in given) or 'none'}"
         )
-    for options, name in ((assumed, "--sensitivity"), (reading, "--readers")):
-        unused = [one.name for one in fields(options) if getattr(options, one.name) != one.default]
-        if name not in given and unused:
-            raise UsageError(f"--{unused[0].replace('_', '-')} goes with {name}")
-
-
-def _refuse(kind: str, options: dict[str, bool]) -> None:
-    """Refuse options that mean nothing for a kind of plan."""
-    from overread.errors import UsageError
-
-    for name, present in options.items():
-        if present:
-            raise UsageError(f"{name} does not go with {kind}")
-
-
-# Half-widths, and differences, of the table that is shown where none is asked for.
-TABLE = (0.1, 0.075, 0.05, 0.03)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """What the study to come shall reach, and where.
-
-    Attributes
-    ----------
-    fp, locked, measure
-        Operating point, whether its threshold is fixed beforehand, and the sensitivity that is meant.
-    half_width, difference, power, images
-        What is wanted, or how many images are planned; None where it is not asked for.
-    level, n_bootstrap, seed
-        Of the intervals.
-    """
-
-    fp: float
-    locked: bool
-    measure: str
-    half_width: float | None
-    difference: float | None
-    power: float
-    images: int | None
-    level: float
-    n_bootstrap: int
-    seed: int
-
-    @property
-    def half_widths(self) -> tuple[float, ...]:
-        """Half-widths to plan for."""
-        if self.half_width is not None:
-            return (self.half_width,)
-        return TABLE if self.difference is None else ()
-
-    @property
-    def differences(self) -> tuple[float, ...]:
-        """Differences to plan for."""
-        if self.difference is not None:
-            return (self.difference,)
-        return TABLE if self.half_width is None else ()
-
-    @property
-    def resampling(self) -> dict[str, int]:
-        """How patients are resampled."""
-        return {"n_bootstrap": self.n_bootstrap, "seed": self.seed}
-
-    def record(self, kind: str, run: Path) -> dict[str, Any]:
-        """Return what every plan from a run repeats of the question."""
-        asked = {"fp_target": self.fp, "measure": self.measure, "level": self.level}
-        return {"plan": kind, "run": str(run), **asked, **self.resampling}
-
-
-def report_sensitivity(folder: Path, model: str | None, wanted: Question) -> dict[str, Any]:
-    """Plan the sensitivity of one model of a run."""
-    run = _open(folder)
-    name = _known_model(run, model)
-    matched = run.matched(name)
-    point: dict[str, float] = {"fp_target": wanted.fp}
-    if wanted.locked:
-        (threshold,) = matched.thresholds("out_of_fold", [wanted.fp])
-        if not isfinite(threshold):
-            raise InvalidInputError(
-                f"no threshold has at most {wanted.fp:g} FP per image: the best score has more"
-            )
-        point = {"threshold": float(threshold)}
-    pilot = pilot_sensitivity(
-        matched.test,
-        fp_target=point.get("fp_target"),
-        threshold=point.get("threshold"),
-        measure=wanted.measure,
-        level=wanted.level,
-        **wanted.resampling,
-    )
-    plans = [
-        {
-            "half_width": width,
-            "size": asdict(pilot.size_for(width, level=wanted.level)),
-            "cautious_size": asdict(pilot.cautious_size_for(width, level=wanted.level)),
-        }
-        for width in wanted.half_widths
-    ]
-    report = wanted.record("sensitivity", folder) | {
-        "model": name,
-        "threshold": point.get("threshold"),
-        "has_patients": matched.test.patient_ids is not None,
-        "pilot": asdict(pilot) | {"half_width": pilot.half_width(level=wanted.level)},
-        "cautious_sensitivity": pilot.worst_estimate,
-        "plans": plans,
-    }
-    if wanted.images is not None:
-        planned = pilot.size.times(pilot.size.growth(images=wanted.images))
-        width = pilot.half_width(images=wanted.images, level=wanted.level)
-        report["planned"] = {"size": asdict(planned), "half_width": width}
-    return report
-
-
-def report_difference(folder: Path, names: tuple[str, str], wanted: Question) -> dict[str, Any]:
-    """Plan the comparison of two models of a run."""
-    run = _open(folder)
-    if names[0] == names[1]:
-        raise UsageError(f"--compare: both models are {names[0]!r}")
-    first, second = (run.matched(_known_model(run, name)).test for name in names)
-    pilot = pilot_difference(first, second, fp_target=wanted.fp, measure=wanted.measure, **wanted.resampling)
-    level = wanted.level
-    report = wanted.record("difference", folder) | {
-        "first": names[0],
-        "second": names[1],
-        "has_patients": first.patient_ids is not None,
-        "power": wanted.power,
-        "pilot": asdict(pilot) | {"half_width": pilot.half_width(level=level)},
-        "widths": [
-            {"half_width": width, "size": asdict(pilot.size_for(width, level=level))}
-            for width in wanted.half_widths
-        ],
-        "powers": [
-            {"difference": d, "size": asdict(pilot.size_for_power(d, power=wanted.power, level=level))}
-            for d in wanted.differences
-        ],
-    }
-    if wanted.images is not None:
-        report["planned"] = {
-            "size": asdict(pilot.size.times(pilot.size.growth(images=wanted.images))),
-            "half_width": pilot.half_width(images=wanted.images, level=level),
-            "powers": [
-                {"difference": d, "power": pilot.power(d, images=wanted.images, level=level)}
-                for d in wanted.differences
-            ],
-        }
-    return report
-
-
-def report_assumed(assumed: AssumedStudy, wanted: Question) -> dict[str, Any]:
-    """Plan from a sensitivity that is expected, without data."""
-    assert assumed.sensitivity is not None
-    per_image = assumed.golden_per_image
-    if per_image is not None and not 0 < per_image < float("inf"):
-        raise InvalidInputError(f"golden_per_image={per_image}: need a number above 0")
-
-    def size(gts: int) -> dict[str, int | None]:
-        return {"gts": gts, "images": None if per_image is None else ceil(gts / per_image)}
-
-    sensitivity, design_effect = assumed.sensitivity, assumed.design_effect
-    widths = [
-        {"half_width": h}
-        | size(gts_for_half_width(sensitivity, h, level=wanted.level, design_effect=design_effect))
-        for h in wanted.half_widths
-    ]
-    powers = [
-        {"difference": d}
-        | size(
-            gts_needed(
-                sensitivity,
-                sensitivity + d,
-                discordant=assumed.disagree,
-                power=wanted.power,
-                level=1 - wanted.level,
-                design_effect=design_effect,
-            )
-        )
-        for d in (() if wanted.difference is None else wanted.differences)
-    ]
-    return {
-        "plan": "assumed",
-        "level": wanted.level,
-        "power": wanted.power,
-        **asdict(assumed),
-        "widths": widths,
-        "powers": powers,
-    }
-
-
-def report_readers(reading: PilotReaders, wanted: Question) -> dict[str, Any]:
-    """Plan a reader study from a pilot one."""
-    pilot, figure, modalities = _pilot_of(reading)
-    options: dict[str, Any] = {"random": reading.random, "level": wanted.level}
-    readers = reading.readers
-    assert readers is not None
-    report = {
-        "plan": "readers",
-        "readers": readers,
-        "figure": figure,
-        "modalities": modalities,
-        "power": wanted.power,
-        **options,
-        "pilot": {"n_cases": pilot.n_cases, **asdict(pilot.components)},
-        "widths": [
-            {"half_width": width, "cases": pilot.cases_for_half_width(readers, width, **options)}
-            for width in wanted.half_widths
-        ],
-        "powers": [
-            {"difference": d, "cases": pilot.cases_for_power(readers, d, power=wanted.power, **options)}
-            for d in wanted.differences
-        ],
-    }
-    if reading.cases is not None:
-        report["planned"] = {
-            "cases": reading.cases,
-            "half_width": pilot.half_width(readers, reading.cases, **options),
-            "powers": [
-                {"difference": d, "power": pilot.power(readers, reading.cases, d, **options)}
-                for d in wanted.differences
-            ],
-        }
-    return report
-
-
-def _pilot_of(reading: PilotReaders) -> tuple[ReaderPilot, str | None, list[str] | None]:
-    """Pilot, figure of merit and modalities, as far as known."""
-    numbers = (reading.var_tr, reading.var, reading.cov1, reading.cov2, reading.cov3)
-    known = [number for number in numbers if number is not None]
-    if reading.ratings and reading.lesions and not known and reading.pilot_cases is None:
-        study = reader_study(read_reader_study(reading.ratings, reading.lesions), reading.merit)
-        return pilot_readers(study), reading.merit, list(study.modalities)
-    if reading.ratings or reading.lesions or len(known) < len(numbers) or reading.pilot_cases is None:
-        raise UsageError(
-            "--readers needs the pilot: --ratings and --lesions, or all of --pilot-cases, --var, --cov1, --cov2, "
-            "--cov3 and --var-tr"
-        )
-    # The variance of the readers themselves cancels in differences.
-    return ReaderPilot(VarianceComponents(float("nan"), *known), reading.pilot_cases), None, None
-
-
-def _open(folder: Path) -> Run:
-    from overread.study import open_run
-
-    return open_run(folder)
+    chosen, kind = given[0]
+    for name, options in zip(names, used, strict=True):
+        if name != chosen and options:
+            raise UsageError(f"{option_name(options[0])} goes with {name}")
+    return kind
 
 
 def _known_model(run: Run, name: str | None) -> str:
@@ -482,20 +427,12 @@ def _known_model(run: Run, name: str | None) -> str:
     return name or known[0]
 
 
-# With so few the size that a pilot asks for has a standard deviation of 30 % (docs/how-to/plan.md).
-FEW_PATIENTS = 20
-
 THINGS = {"gt_sensitivity": "golden objects", "image_sensitivity": "images with a golden object"}
 SPOKEN_OF = {
     "readers and cases": "other readers and other cases",
     "readers": "other readers on the same cases",
     "cases": "these readers on other cases",
 }
-
-
-def print_plan(report: dict[str, Any]) -> None:
-    """Print a plan of any kind."""
-    PRINTERS[report["plan"]](report)
 
 
 def _print_sensitivity(report: dict[str, Any]) -> None:
@@ -516,17 +453,8 @@ def _print_sensitivity(report: dict[str, Any]) -> None:
     )
     _warn_of_few(pilot)
     plans = report["plans"]
-    if len(plans) == 1:
-        print_plain(
-            f"A half-width of {_points(plans[0]['half_width'])} takes {_size(plans[0]['size'], report)}."
-        )
-    else:
-        _print_sizes("half-width", [(_points(one["half_width"]), one["size"]) for one in plans], report)
-    if "planned" in report:
-        planned = report["planned"]
-        print_plain(
-            f"{_size(planned['size'], report)} give a half-width of {_points(planned['half_width'])}."
-        )
+    _print_sizes("half-width", plans, report, "A half-width of {} takes {}.")
+    _print_planned(report, ".")
     # Of the table, the row of 5 points says enough about how much the expected sensitivity matters.
     shown = plans[0] if len(plans) == 1 else plans[2]
     print_plain(
@@ -546,25 +474,12 @@ def _print_difference(report: dict[str, Any]) -> None:
     )
     print_plain(f"That rests on {_size(pilot['size'], report)}, unseen by the models.")
     _warn_of_few(pilot)
-    widths, powers = report["widths"], report["powers"]
-    if len(widths) > 1:
-        _print_sizes("half-width", [(_points(one["half_width"]), one["size"]) for one in widths], report)
-    for one in widths if len(widths) == 1 else ():
-        print_plain(f"A half-width of {_points(one['half_width'])} takes {_size(one['size'], report)}.")
-    if len(powers) > 1:
-        title = f"difference, power {report['power']:g}"
-        _print_sizes(title, [(_points(one["difference"]), one["size"]) for one in powers], report)
-    for one in powers if len(powers) == 1 else ():
-        print_plain(
-            f"To find a difference of {_points(one['difference'])} with a power of {report['power']:g} takes "
-            f"{_size(one['size'], report)}."
-        )
+    power = f"{report['power']:g}"
+    _print_sizes("half-width", report["widths"], report, "A half-width of {} takes {}.")
+    sentence = f"To find a difference of {{}} with a power of {power} takes {{}}."
+    _print_sizes(f"difference, power {power}", report["powers"], report, sentence)
     if "planned" in report:
-        planned = report["planned"]
-        print_plain(
-            f"{_size(planned['size'], report)} give a half-width of {_points(planned['half_width'])}"
-            + _power_words(planned["powers"])
-        )
+        _print_planned(report, _power_words(report["planned"]["powers"]))
     _print_assumptions()
 
 
@@ -617,16 +532,29 @@ PRINTERS = {
 }
 
 
-def _print_sizes(title: str, rows: list[tuple[str, dict[str, int]]], report: dict[str, Any]) -> None:
-    """Table of sizes, one row for each width or difference."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    columns = ["golden objects", "images"] + (["patients"] if report["has_patients"] else [])
-    for name in (title, *columns):
-        table.add_column(name, justify="right")
-    for points, size in rows:
-        cells = [size["gts"], size["images"]] + ([size["patients"]] if report["has_patients"] else [])
-        table.add_row(points, *(f"{n:,}" for n in cells))
-    make_console().print(fold_cells(table))
+def _print_sizes(title: str, plans: list[dict[str, Any]], report: dict[str, Any], sentence: str) -> None:
+    """Print one size as a sentence, several as a table with a row for each width or difference."""
+    from rich.box import SIMPLE_HEAD
+
+    shares: list[float] = [one["half_width" if "half_width" in one else "difference"] for one in plans]
+    if len(plans) == 1:
+        print_plain(sentence.format(_points(shares[0]), _size(plans[0]["size"], report)))
+    elif plans:
+        names = {"gts": "golden objects", "images": "images"}
+        if report["has_patients"]:
+            names["patients"] = "patients"
+        rows = [
+            (_points(share), *(f"{one['size'][name]:,}" for name in names))
+            for share, one in zip(shares, plans, strict=True)
+        ]
+        print_table((title, *names.values()), rows, right=slice(None), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+
+
+def _print_planned(report: dict[str, Any], end: str) -> None:
+    if "planned" in report:
+        planned = report["planned"]
+        width = _points(planned["half_width"])
+        print_plain(f"{_size(planned['size'], report)} give a half-width of {width}{end}")
 
 
 def _warn_of_few(pilot: dict[str, Any]) -> None:

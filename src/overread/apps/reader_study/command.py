@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from overread._commands import print_plain, print_warnings, refuse_to_overwrite
+from overread._commands import OutputPath, print_plain, print_warnings, refuse_to_overwrite
 from overread.errors import UsageError
 
 
@@ -15,7 +12,7 @@ def reader_study(
     study: Path,
     *,
     truth: Path | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputPath | None = None,
     table: Path | None = None,
 ) -> None:
     """Compare what the readers of a reading room found without and with the detector, and write a page.
@@ -49,9 +46,7 @@ def reader_study(
 
     if not (study / ROOM_FILE).is_file():
         raise UsageError(f"{study}: there is no reading room here (open one with: overread read {study})")
-    written = [path for path in (output, table) if path is not None]
-    images = find_table(study, "images")
-    refuse_to_overwrite([path for path in (truth, images) if path is not None], written)
+    refuse_to_overwrite([truth, find_table(study, "images")], [output, table])
     with print_warnings():
         room = open_room(study)
     try:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-
+from overread._commands import (
+    WITH_BAD_IMAGES,
+    OutputPath,
+    at_least_one,
+    print_plain,
+    print_report,
+    run_simulated,
+)
 from overread.errors import UsageError
 
 BENCHMARK = "phantom-1978"
@@ -44,7 +50,7 @@ folds = 3
 
 def reproduce(
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("reproduction"),
+    output: OutputPath = Path("reproduction"),
     backgrounds: Path | None = None,
     images_csv: Path | None = None,
     images: int | None = None,
@@ -69,20 +75,16 @@ def reproduce(
         Processes; as many as there are processors if not given.
     """
     from overread import simulate
-    from overread._commands import WITH_BAD_IMAGES, print_plain, run_simulated
     from overread._terminal import ProgressBar, begin_work
     from overread.apps.reproduction._page import normalization_rows, reproduction_page
-    from overread.cli.run import print_results
     from overread.files import write_atomically
-    from overread.report import read_results
     from overread.study import count_processors, open_run
 
     if images is not None and images < FEWEST_IMAGES:
         raise UsageError(
             f"--images {images}: fewer than {FEWEST_IMAGES} images have too few objects to learn from"
         )
-    if workers is not None and workers < 1:
-        raise UsageError(f"--workers {workers}: need at least one")
+    at_least_one(workers=workers)
     if images_csv is not None and backgrounds is None:
         raise UsageError("--images-csv needs the folder of the --backgrounds too")
     n_workers = count_processors() if workers is None else workers
@@ -100,7 +102,7 @@ def reproduce(
         )
 
     report = run_simulated(make, SETTINGS, workers=n_workers)
-    print_results(report, read_results(report.folder / "results.json"))
+    print_report(report)
     run = open_run(report.folder)
     with ProgressBar(), begin_work("lambda under each normalization", None):
         page = reproduction_page(run, normalization_rows(run))

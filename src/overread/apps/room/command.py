@@ -5,13 +5,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from overread._commands import check_seed, print_plain, print_warnings
+from overread._commands import (
+    Flag,
+    OutputPath,
+    check_seed,
+    print_plain,
+    print_report,
+    print_warnings,
+    run_demo,
+)
 from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import InvalidInputError, UsageError
@@ -23,8 +33,112 @@ if TYPE_CHECKING:
     from overread.study import MarkRate
 
 
-OWNER = "owner"
 FIRST_PORT = 8765
+Names = Annotated[list[str] | None, Parameter(negative=())]
+
+
+@Parameter(name="*", group="Reading plan")
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """Who reads what; all of it is kept for the next time.
+
+    Parameters
+    ----------
+    assign
+        Readers of each image: all, a number, or two such as 4-5.
+    repeats
+        Images that each reader sees a second time without being told.
+    labels
+        Labels that a mark may have, with commas between.
+    training
+        Study whose images come first, with feedback.
+    design
+        With a detector: sequential (after each image's own reading is locked) or independent (a later session).
+    seed
+        Of assignment and order.
+    """
+
+    assign: str | None = None
+    repeats: int | None = None
+    labels: str | None = None
+    training: Path | None = None
+    design: str | None = None
+    seed: int | None = None
+
+    def keep(self, room: Room) -> Room:
+        """Keep what the command says of the plan, the labels and the training."""
+        from overread._terminal import ProgressBar
+        from overread.apps.room._worklists import parse_assignment
+
+        fewest, most = (None, None) if self.assign is None else parse_assignment(self.assign)
+        seed = None if self.seed is None else check_seed(self.seed)
+        room.change_plan(fewest=fewest, most=most, repeats=self.repeats, design=self.design, seed=seed)
+        if self.labels is not None:
+            room.change_labels([label.strip() for label in self.labels.split(",") if label.strip()])
+        if self.training is None:
+            return room
+        with ProgressBar():
+            return room.with_training(self.training)
+
+
+@Parameter(name="*", group="People and tables, without opening the room")
+@dataclass(frozen=True, kw_only=True)
+class Management:
+    """What is done with a room that need not be open.
+
+    Parameters
+    ----------
+    add_reader
+        Make a reader and print the personal link; may be given several times.
+    chair
+        Make a chair, who decides where readers disagree, and print the link.
+    revoke
+        End somebody's link and sessions; what they read stays.
+    owner_link
+        Print a link to the owner's page; an earlier one ends.
+    import_marks
+        Take in marks.csv and readings.csv that the study has already, as readings that are done.
+    export
+        Write marks.csv, readings.csv and the other tables now; the room may be open.
+    """
+
+    add_reader: Names = None
+    chair: Names = None
+    revoke: Names = None
+    owner_link: Flag = False
+    import_marks: Flag = False
+    export: Flag = False
+
+    def do(self, room: Room, url: str) -> None:
+        """Do what is asked, and print the links of those who are new."""
+        from overread.apps.room import _people as people
+        from overread.apps.room._tables import take_in_marks
+
+        for name in self.revoke or ():
+            people.revoke(room.store, name)
+            print_plain(f"{name}: the link is no longer valid")
+        if self.import_marks:
+            _prepare_pictures(room)
+            n_readings, n_marks = take_in_marks(room.store, room.folder)
+            print_plain(f"took in {n_readings} readings with {n_marks} marks")
+        new = {
+            "reader": self.add_reader or (),
+            "chair": self.chair or (),
+            "owner": ("owner",) * self.owner_link,
+        }
+        added = [(name, role) for role, names in new.items() for name in names]
+        _print_links(room, url, added)
+        if added:
+            print_plain(
+                "Each link is shown only now, and is as good as a password: send it to that person alone."
+            )
+        # An open room gets the new reader's worklist at once; one that never was makes all of them when it opens.
+        if self.add_reader and room.has_worklists:
+            prepare(room, None, 1.0)
+        elif self.add_reader:
+            print_plain(f"Next: overread read {shell_word(room.folder)} opens the room.")
+        if self.export:
+            export_tables(room)
 
 
 def read(
@@ -33,21 +147,11 @@ def read(
     host: str = "127.0.0.1",
     port: int | None = None,
     url: str | None = None,
-    add_reader: list[str] | None = None,
-    chair: list[str] | None = None,
-    revoke: list[str] | None = None,
-    owner_link: Annotated[bool, Parameter(negative=())] = False,
-    assign: str | None = None,
-    repeats: int | None = None,
-    labels: str | None = None,
-    training: Path | None = None,
+    proxy: str | None = None,
     detector: Path | None = None,
     fp: float | None = None,
-    proxy: str | None = None,
-    design: str | None = None,
-    seed: int | None = None,
-    import_marks: Annotated[bool, Parameter(negative=())] = False,
-    export: Annotated[bool, Parameter(negative=())] = False,
+    plan: PlanOptions | None = None,
+    management: Management | None = None,
 ) -> None:
     """Open a study's reading room: readers mark its images in the browser, blind to each other.
 
@@ -64,36 +168,16 @@ def read(
         To listen at; 0: any that is free. Without it the one of the last time, at first 8765: the links hold it.
     url
         Address of the room as readers see it, where a proxy serves it; with the path, if it has one. It is kept.
-    add_reader
-        Make a reader and print the personal link; may be given several times.
-    chair
-        Make a chair, who decides where readers disagree, and print the link.
-    revoke
-        End somebody's link and sessions; what they read stays.
-    owner_link
-        Print a link to the owner's page; an earlier one ends.
-    assign
-        Readers of each image: all, a number, or two such as 4-5.
-    repeats
-        Images that each reader sees a second time without being told.
-    labels
-        Labels that a mark may have, with commas between.
-    training
-        Study whose images come first, with feedback.
+    proxy
+        Address of the proxy that says for whom it asks (X-Forwarded-For), such as 127.0.0.1. It is kept.
     detector
         Second reader: detector.json of a run, the run's folder, or a table of detections.
     fp
         Operating point of the detector: false positives per image (1 unless given).
-    proxy
-        Address of the proxy that says for whom it asks (X-Forwarded-For), such as 127.0.0.1. It is kept.
-    design
-        With a detector: sequential (after each image's own reading is locked) or independent (a later session).
-    seed
-        Of assignment and order.
-    import_marks
-        Take in marks.csv and readings.csv that the study has already, as readings that are done.
-    export
-        Write marks.csv, readings.csv and the other tables now; the room may be open.
+    plan
+        Who reads what.
+    management
+        What is done with a room that need not be open.
     """
     with print_warnings():
         from overread.apps.room._app import bind, check_reachable
@@ -104,44 +188,18 @@ def read(
         room = open_room(study)
     at_fp = 1.0 if fp is None else fp
     try:
-        room = _keep_settings(room, assign, repeats, labels, training, design, seed)
+        room = (plan or PlanOptions()).keep(room)
         port, url, proxy = _keep_address(room, port, url, proxy)
-        wanted = (add_reader, chair, revoke, owner_link, import_marks, export)
-        if any(wanted):
+        if management is not None and management != Management():
             if detector is not None:
                 _keep_detector(room, detector, at_fp)
-            _manage(room, f"http://{host}:{port}" if url is None else url, *wanted)
+            management.do(room, f"http://{host}:{port}" if url is None else url)
             return
         check_reachable(host, url)
         with closing(bind(host, port)) as listening:
             open_to_readers(room, host, listening, url, detector, at_fp, proxy)
     finally:
         room.store.close()
-
-
-def _keep_settings(
-    room: Room,
-    assign: str | None,
-    repeats: int | None,
-    labels: str | None,
-    training: Path | None,
-    design: str | None,
-    seed: int | None,
-) -> Room:
-    """Keep what the command says of the plan, the labels and the training."""
-    from overread._terminal import ProgressBar
-    from overread.apps.room._worklists import parse_assignment
-
-    fewest, most = (None, None) if assign is None else parse_assignment(assign)
-    if seed is not None:
-        check_seed(seed)
-    room.change_plan(fewest=fewest, most=most, repeats=repeats, design=design, seed=seed)
-    if labels is not None:
-        room.change_labels([label.strip() for label in labels.split(",") if label.strip()])
-    if training is None:
-        return room
-    with ProgressBar():
-        return room.with_training(training)
 
 
 def _keep_address(
@@ -159,47 +217,14 @@ def _keep_address(
     return port, url, proxy
 
 
-def _manage(
-    room: Room,
-    url: str,
-    add_reader: list[str] | None,
-    chair: list[str] | None,
-    revoke: list[str] | None,
-    owner_link: bool,  # noqa: FBT001
-    import_marks: bool,  # noqa: FBT001
-    export: bool,  # noqa: FBT001
-) -> None:
-    """Do what is asked of a room that need not be open."""
-    from overread.apps.room import _people as people
+def _print_links(room: Room, url: str, people: Iterable[tuple[str, str]]) -> None:
+    """Make people by name and role, and print their links."""
     from overread.apps.room._app import Address, make_link
-    from overread.apps.room._tables import take_in_marks
+    from overread.apps.room._people import add_person
 
     address = Address(url)
-    for name in revoke or ():
-        people.revoke(room.store, name)
-        print_plain(f"{name}: the link is no longer valid")
-    if import_marks:
-        _prepare_pictures(room)
-        n_readings, n_marks = take_in_marks(room.store, room.folder)
-        print_plain(f"took in {n_readings} readings with {n_marks} marks")
-    people_to_add = [(name, "reader") for name in add_reader or ()] + [
-        (name, "chair") for name in chair or ()
-    ]
-    if owner_link:
-        people_to_add.append((OWNER, "owner"))
-    for name, role in people_to_add:
-        print_plain(f"{name}: {make_link(address, people.add_person(room.store, name, role))}")
-    if people_to_add:
-        print_plain(
-            "Each link is shown only now, and is as good as a password: send it to that person alone."
-        )
-    # An open room gets the new reader's worklist at once; one that never was makes all of them when it opens.
-    if add_reader and room.has_worklists:
-        prepare(room, None, 1.0)
-    elif add_reader:
-        print_plain(f"Next: overread read {shell_word(room.folder)} opens the room.")
-    if export:
-        export_tables(room)
+    for name, role in people:
+        print_plain(f"{name}: {make_link(address, add_person(room.store, name, role))}")
 
 
 def export_tables(room: Room) -> None:
@@ -303,7 +328,7 @@ SEED, TRAINING_SEED = 1001, 1002
 
 def demo_read(
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("demo-reading"),
+    output: OutputPath = Path("demo-reading"),
     n_images: int = 12,
     detector: Path = Path("demo-output/runs/main"),
     host: str = "127.0.0.1",
@@ -326,15 +351,12 @@ def demo_read(
     port
         To listen at; 0: any that is free.
     """
-    from overread._commands import print_plain
     from overread.apps.room._app import bind, check_reachable
     from overread.apps.room._room import open_room
 
     if detector == Path("demo-output/runs/main") and not (detector / "detector.json").exists():
         print_plain("There is no detector yet: overread demo trains one first, which takes a few minutes.")
-        from overread.cli.demo import demo
-
-        demo()
+        print_report(run_demo(Path("demo-output")))
     study = _make_images(output, n_images)
     room = open_room(study).with_training(output / "training")
     room.change_labels(["nodule", "other"])
@@ -342,7 +364,7 @@ def demo_read(
         room.change_plan(design="sequential", repeats=1)
     check_reachable(host, None)
     with closing(room.store), closing(bind(host, port)) as listening:
-        _print_links(room, f"http://{host}:{listening.getsockname()[1]}")
+        _renew_links(room, f"http://{host}:{listening.getsockname()[1]}")
         open_to_readers(room, host, listening, None, detector, 1.0)
 
 
@@ -364,16 +386,13 @@ def _make_images(output: Path, n_images: int) -> Path:
     return study
 
 
-def _print_links(room: Room, url: str) -> None:
+def _renew_links(room: Room, url: str) -> None:
     """Make and print everybody's links; those of an earlier start end."""
-    from overread._commands import print_plain
-    from overread.apps.room._app import Address, make_link
-    from overread.apps.room._people import add_person, revoke
+    from overread.apps.room._people import revoke
 
-    address = Address(url)
     linked = {row["person"] for row in room.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")}
     people = [*((name, "reader") for name in READERS), (CHAIR, "chair"), ("owner", "owner")]
-    for name, role in people:
+    for name, _ in people:
         if name in linked:
             revoke(room.store, name)
-        print_plain(f"{name}: {make_link(address, add_person(room.store, name, role))}")
+    _print_links(room, url, people)

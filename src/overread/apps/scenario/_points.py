@@ -221,7 +221,7 @@ def claim_folder(folder: Path, design: Design) -> None:
         known = read_json(place)
         if not isinstance(known, dict) or known.get("key") != key:
             raise InvalidInputError(
-                f"{folder}: holds the points of another design, or of another version; give another folder to --out"
+                f"{folder}: holds the points of another design, or of another version; give another folder to --output"
             )
     record = {"key": key, "overread": __version__, "design": design.to_plain()}
     write_atomically(place, json_text(record, indent=1).encode(), within=folder)

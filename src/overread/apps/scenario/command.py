@@ -8,11 +8,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from overread._commands import print_plain
+from overread._commands import Flag, OutputPath, print_plain
 from overread.apps.scenario._design import Design
 from overread.apps.scenario._draw import tabulate_skills
 from overread.apps.scenario._material import prepare_material
@@ -25,10 +22,10 @@ from overread.errors import UsageError
 def scenario(
     design: Path | None = None,
     *,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("scenario-output"),
-    demo: Annotated[bool, Parameter(negative=())] = False,
-    page_only: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    output: OutputPath = Path("scenario-output"),
+    demo: Flag = False,
+    page_only: Flag = False,
+    quiet: Flag = False,
 ) -> None:
     """Compare ways to spend readings: training sets that grow in images and in readings, with soft and hard labels.
 
@@ -39,7 +36,7 @@ def scenario(
     ----------
     design
         A design in TOML (docs/results/scenarios.md).
-    out
+    output
         Folder of the points, the page and the tables.
     demo
         Take the small design that comes with Overread; a few minutes.
@@ -55,12 +52,12 @@ def scenario(
         raise UsageError("scenario needs a DESIGN.toml, or --demo for the small one that comes with Overread")
     chosen = demo_design() if design is None else read_design(design)
     with nullcontext() if quiet else ProgressBar():
-        done = run_scenario(chosen, out, fit=not page_only)
+        done = run_scenario(chosen, output, fit=not page_only)
     for said in done.answers:
         print_plain(said)
     if done.n_missing:
         print_plain(f"{done.n_missing} points could not be fitted; the page says why.")
-    print_plain(f"Tables: {out / 'tables'}")
+    print_plain(f"Tables: {output / 'tables'}")
     print_plain(f"Page: {done.page}")
 
 

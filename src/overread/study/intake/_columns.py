@@ -139,7 +139,7 @@ def suggest_import(folder: Path, images: pd.DataFrame) -> str:
             answers = _answer_questions(path, layout, images)
             return _spell_command(str(path), folder, answers)
     generic = Answers(("--xy corner",), ("or --xy centre",))
-    tool = f"overread import FILE --out {shlex.quote(str(folder))}"
+    tool = f"overread import FILE --output {shlex.quote(str(folder))}"
     return f"{_spell_command('FILE', folder, generic)}; for a tool's export: {tool}"
 
 
@@ -149,7 +149,7 @@ def _spell_command(file: str, folder: Path, answers: Answers) -> str:
         "overread import",
         shlex.quote(file),
         *answers.given,
-        "--all-read-all --out",
+        "--all-read-all --output",
         shlex.quote(str(folder)),
     ]
     return f"{' '.join(words)} ({'; '.join([*answers.others, READERS])})"

@@ -1,0 +1,15 @@
+"""Defaults that functions, study settings and the help of the commands share; nothing is imported here."""
+
+from typing import Final
+
+FP_TARGETS: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+"""False positives per image at which the paper reports sensitivity (section 6.2, Table 1)."""
+
+N_BOOTSTRAP: Final = 1000
+"""Resamplings of patients, and permutations: the ends of a 95 % interval then rest on 25 replicates each."""
+
+LEVEL: Final = 0.95
+"""Level of intervals, the custom of the field."""
+
+CHANCE_SHIFTS: Final = 20
+"""Ways to give every image the candidates of another one. Chosen by eye."""
