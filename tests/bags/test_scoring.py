@@ -110,13 +110,13 @@ def test_out_of_fold_is_a_plain_loop(soft_problem, bag_mean_logistic, method):
 
 def test_out_of_fold_instances(soft_problem, bag_mean_logistic):
     found = out_of_fold(
-        bag_mean_logistic(), soft_problem, cv=4, method="predict_instance_proba", level="instances"
+        bag_mean_logistic(), soft_problem, cv=4, method="instance_predict_proba", level="instances"
     )
     assert found.shape == (soft_problem.n_instances,)
     for train, test in SoftStratifiedGroupKFold(4).split(soft_problem):
         model = bag_mean_logistic().fit(soft_problem[train], soft_problem.labels[train])
         rows = np.isin(soft_problem.bag_of_instance, test)
-        np.testing.assert_array_equal(found[rows], model.predict_instance_proba(soft_problem[np.sort(test)]))
+        np.testing.assert_array_equal(found[rows], model.instance_predict_proba(soft_problem[np.sort(test)]))
 
 
 def test_out_of_fold_agrees_with_scikit_learn_where_that_is_right():
@@ -156,7 +156,7 @@ def test_out_of_fold_refusals(soft_problem, bag_mean_logistic):
     with pytest.raises(InvalidInputError, match="cv must be"):
         out_of_fold(model, soft_problem, cv=None)
     with pytest.raises(InvalidInputError, match=r"gave .* rows for .* bags"):
-        out_of_fold(model, soft_problem, method="predict_instance_proba")
+        out_of_fold(model, soft_problem, method="instance_predict_proba")
     with pytest.raises(InvalidInputError, match="needs Bags"):
         out_of_fold(LogisticRegression(), np.eye(10), [0, 1] * 5, cv=2, level="instances")
     with pytest.raises(ValueError, match="inconsistent numbers"):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc import LambdaRule, PathModels, ScoredSplit, choose_lambda, match_detections
+from overread.froc import AlphaRule, PathModels, ScoredSplit, choose_alpha, match_detections
 
 LAMBDAS = [0.02, 0.04, 0.06, 0.08, 0.16]
 FEATURES = [300, 120, 67, 40, 5]
@@ -49,12 +49,12 @@ def scores(n_images, sensitivities):
 
 
 def choose(training, validation, *, n_features=FEATURES, normalizations=None, n_bootstrap=30, seed=0, **rule):
-    return choose_lambda(
+    return choose_alpha(
         PathModels(LAMBDAS, n_features, normalizations),
         ScoredSplit(matching(100, "t"), scores(100, training)),
         ScoredSplit(matching(50, "v"), scores(50, validation)),
         # At FP = 1.0 every candidate is shown, so the rule is judged at two values below.
-        LambdaRule(**({"fp_targets": (0.5, 0.8)} | rule)),
+        AlphaRule(**({"fp_targets": (0.5, 0.8)} | rule)),
         n_bootstrap=n_bootstrap,
         seed=seed,
     )
@@ -65,20 +65,20 @@ def test_by_hand():
     result = choose([0.90, 0.74, 0.72, 0.70, 0.50], [0.70, 0.72, 0.72, 0.70, 0.50])
     assert result.intersects
     assert result.widening == 0
-    assert (result.lam, result.n_features, result.position) == (0.08, 40, 3)
+    assert (result.alpha, result.n_features, result.position) == (0.08, 40, 3)
     first = result.table[result.table["fp_target"] == 0.5]
     assert first["accepted"].tolist() == [False, True, True, True, False]
     np.testing.assert_allclose(first["gt_sensitivity_gap"], [0.2, 0.02, 0, 0, 0], atol=1e-12)
     assert result.intervals[["lowest", "highest", "n_accepted"]].to_numpy().tolist() == [[0.04, 0.08, 3]] * 2
     best = choose([0.90, 0.74, 0.72, 0.70, 0.50], [0.70, 0.72, 0.72, 0.70, 0.50], pick="best")
     # 0.04 and 0.06 are equally good on validation: the sparser wins.
-    assert best.lam == 0.06
+    assert best.alpha == 0.06
 
 
 def test_bounds_are_inclusive():
     result = choose([0.75, 0.70, 0.68, 0.66, 0.70], [0.70, 0.70, 0.68, 0.66, 0.64], max_gap=0.05)
     assert result.table["accepted"][:5].tolist() == [True, True, True, False, False]
-    assert result.lam == 0.06
+    assert result.alpha == 0.06
 
 
 def test_disjoint_intervals_warn_and_give_the_nearest():
@@ -86,13 +86,13 @@ def test_disjoint_intervals_warn_and_give_the_nearest():
         result = choose([0.9, 0.85, 0.85, 0.9, 0.9], [0.7, 0.7, 0.7, 0.7, 0.7], max_gap=0.05)
     assert not result.intersects
     assert result.widening == pytest.approx(0.1)
-    assert result.lam == 0.06
+    assert result.alpha == 0.06
     assert result.intervals["lowest"].isna().all()
 
 
 def test_intersection_over_fp_values():
     """Two FP values that accept different models: only a common one is chosen."""
-    rule = LambdaRule()
+    rule = AlphaRule()
     models = PathModels(LAMBDAS, FEATURES)
     valid = np.array([[0.50, 0.60], [0.50, 0.66], [0.49, 0.66], [0.49, 0.60], [0.30, 0.66]])[..., None]
     valid = np.repeat(valid, 2, axis=2)
@@ -101,11 +101,11 @@ def test_intersection_over_fp_values():
     assert accepted[:, 0].tolist() == [True, True, True, True, False]
     assert accepted[:, 1].tolist() == [False, True, True, False, True]
     assert rule.choose(excess, valid, models) == 2
-    assert LambdaRule(pick="best").choose(excess, valid, models) == 1
+    assert AlphaRule(pick="best").choose(excess, valid, models) == 1
 
 
 def test_image_sensitivity_counts_too():
-    rule = LambdaRule()
+    rule = AlphaRule()
     valid = np.array([[[0.7, 0.7]], [[0.7, 0.5]]])
     np.testing.assert_allclose(rule.excess(valid, valid)[:, 0], [-0.02, 0.18])
 
@@ -114,7 +114,7 @@ def test_normalizations_compete():
     result = choose(
         [0.7] * 5, [0.7, 0.7, 0.7, 0.6, 0.6], normalizations=["bags", "bags", "class", "class", "class"]
     )
-    assert (result.normalization, result.lam) == ("class", 0.06)
+    assert (result.normalization, result.alpha) == ("class", 0.06)
 
 
 def test_frequencies_are_a_distribution_and_repeatable():
@@ -127,7 +127,7 @@ def test_frequencies_are_a_distribution_and_repeatable():
 
 def test_a_clear_case_is_always_chosen():
     result = choose([0.9, 0.9, 0.9, 0.2, 0.1], [0.3, 0.3, 0.9, 0.2, 0.1], n_bootstrap=40, max_gap=0.2)
-    assert result.lam == 0.06
+    assert result.alpha == 0.06
     assert result.frequencies["frequency"][2] == 1
 
 
@@ -149,15 +149,15 @@ def test_refusals():
         pd.DataFrame({"image_id": ["x"]}),
     )
     with pytest.raises(InvalidInputError, match="no target"):
-        choose_lambda(
+        choose_alpha(
             PathModels(1, 1), ScoredSplit(train, np.zeros((8, 1))), ScoredSplit(empty, np.zeros((1, 1)))
         )
 
 
 def test_the_models_of_several_paths_are_listed_one_after_the_other():
     class Path:
-        def __init__(self, lambdas, n_features):
-            self.lambdas_, self.n_features_ = np.array(lambdas), np.array(n_features)
+        def __init__(self, alphas, n_features):
+            self.alphas_, self.n_features_ = np.array(alphas), np.array(n_features)
 
     models = PathModels.of_paths({"bags": Path([0.2, 0.1], [3, 5]), "class": Path([0.4], [2])})
     assert models.frame().to_numpy().tolist() == [[0.2, "bags", 3], [0.1, "bags", 5], [0.4, "class", 2]]

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from overread.models import SoftMILLogisticRegression, single_threaded_blas
-from overread.models._problem import Effort, fit_one_lambda, prepare_for
+from overread.models._problem import SolverOptions, fit_one_alpha, prepare_for
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def problem(make_mil):
     return prepare_for(SoftMILLogisticRegression(), data.bags, data.y, None, None)
 
 
-EFFORT = Effort(tol=1e-8, max_iter=200, n_init=1, seed=0)
+OPTIONS = SolverOptions(tol=1e-8, max_iter=200, n_init=1, seed=0)
 
 
 def test_blas_is_kept_to_one_thread():
@@ -25,24 +25,24 @@ def test_blas_is_kept_to_one_thread():
 
 
 def test_a_start_that_is_worse_than_zero_is_not_used(problem):
-    lam = 0.2 * problem.lambda_max * problem.lam_unit
-    default = fit_one_lambda(problem, lam, EFFORT)
+    alpha = 0.2 * problem.alpha_max * problem.alpha_unit
+    default = fit_one_alpha(problem, alpha, OPTIONS)
     far = (np.full(15, 1e6), 0.0)
-    assert fit_one_lambda(problem, lam, EFFORT, far).solution.objective == default.solution.objective
+    assert fit_one_alpha(problem, alpha, OPTIONS, far).solution.objective == default.solution.objective
 
 
 def test_a_good_start_is_used(problem):
-    lam = 0.2 * problem.lambda_max * problem.lam_unit
-    default = fit_one_lambda(problem, lam, EFFORT).solution
-    again = fit_one_lambda(problem, lam, EFFORT, (default.w, default.b)).solution
+    alpha = 0.2 * problem.alpha_max * problem.alpha_unit
+    default = fit_one_alpha(problem, alpha, OPTIONS).solution
+    again = fit_one_alpha(problem, alpha, OPTIONS, (default.w, default.b)).solution
     assert again.n_iter == 0
     assert again.w.tolist() == default.w.tolist()
 
 
 def test_the_best_of_many_starts(problem):
-    lam = 0.1 * problem.lambda_max * problem.lam_unit
-    default = fit_one_lambda(problem, lam, EFFORT)
-    many = fit_one_lambda(problem, lam, Effort(tol=1e-8, max_iter=200, n_init=6, seed=1))
+    alpha = 0.1 * problem.alpha_max * problem.alpha_unit
+    default = fit_one_alpha(problem, alpha, OPTIONS)
+    many = fit_one_alpha(problem, alpha, SolverOptions(tol=1e-8, max_iter=200, n_init=6, seed=1))
     assert len(many.start_objectives) == len(default.start_objectives) + 5
     assert problem.unit * many.solution.objective == min(many.start_objectives)
     assert default.solution.objective <= 1.001 * many.solution.objective

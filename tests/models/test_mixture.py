@@ -37,7 +37,7 @@ def test_the_mixture_is_the_sum_of_its_readers(mixture, golden):
     standard = (scores - mixture.score_means_) / mixture.score_deviations_
     np.testing.assert_allclose(standard.std(axis=0), 1.0, rtol=1e-6)
     mixed = standard @ mixture.importance_ + mixture.mixture_intercept_
-    np.testing.assert_allclose(mixture.decision_instance_function(golden), mixed, atol=1e-8)
+    np.testing.assert_allclose(mixture.instance_decision_function(golden), mixed, atol=1e-8)
     assert mixture.n_features_ == np.count_nonzero(mixture.reader_coefs_.any(axis=0))
     table = mixture.reader_importance_
     assert (table["low"] < table["high"]).all()

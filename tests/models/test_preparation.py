@@ -14,17 +14,17 @@ from overread.models._problem import check_number, prepare_for, seed_of
 @pytest.mark.parametrize("divide_by_features", [True, False])
 @pytest.mark.parametrize("penalty", ["l1", ElasticNet(0.4)])
 def test_the_units_lead_back_to_the_users_objective(mil, normalization, divide_by_features, penalty):
-    """The solver's weights sum to 1; unit and lam_unit turn its objective and lambda into the user's."""
+    """The solver's weights sum to 1; unit and alpha_unit turn its objective and lambda into the user's."""
     settings = {"normalization": normalization, "divide_by_features": divide_by_features, "penalty": penalty}
     model = SoftMILLogisticRegression(standardize=False, fit_intercept=False, **settings)
     problem = prepare_for(model, mil.bags, mil.y, None, None)
-    lam = 0.3 * problem.lambda_max
-    solution = problem.solver(0).solve(lam * problem.lam_unit, tol=1e-8, max_iter=100)
-    objective = SoftMILObjective(mil.bags, mil.y, lam=lam, **settings)
+    alpha = 0.3 * problem.alpha_max
+    solution = problem.solver(0).solve(alpha * problem.alpha_unit, tol=1e-8, max_iter=100)
+    objective = SoftMILObjective(mil.bags, mil.y, alpha=alpha, **settings)
     assert problem.unit * solution.objective == pytest.approx(objective.value(solution.w), rel=1e-12)
-    at_zero = SoftMILObjective(mil.bags, mil.y, lam=problem.lambda_max, **settings)
+    at_zero = SoftMILObjective(mil.bags, mil.y, alpha=problem.alpha_max, **settings)
     assert np.abs(at_zero.minimum_norm_subgradient(np.zeros(6))[:-1]).max() <= 1e-12 * at_zero.strength
-    below = SoftMILObjective(mil.bags, mil.y, lam=0.999 * problem.lambda_max, **settings)
+    below = SoftMILObjective(mil.bags, mil.y, alpha=0.999 * problem.alpha_max, **settings)
     assert np.count_nonzero(below.minimum_norm_subgradient(np.zeros(6))[:-1]) == 1
 
 

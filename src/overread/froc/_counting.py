@@ -19,7 +19,7 @@ SingleReader = Literal["fp", "ignore", "hit"]
 FP_TARGETS: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 """False positives per image at which the paper reports sensitivity (section 6.2, Table 1)."""
 
-LAMBDA_FP_TARGETS: Final = (0.5, 1.0)
+ALPHA_FP_TARGETS: Final = (0.5, 1.0)
 """False positives per image at which the paper's rule for lambda has to hold (section 6.1, Figure 3)."""
 
 CHOICE_FP_TARGETS: Final = (0.5, 1.0, 2.0)

@@ -175,8 +175,8 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         Whether all readers' models and the mixture did.
     """
 
-    later_parameters = frozenset({"memory_mb"})
-    saved_fields: ClassVar[Mapping[str, Field]] = {
+    _later_parameters = frozenset({"memory_mb"})
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
         "classes_": Classes(),

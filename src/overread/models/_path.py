@@ -20,9 +20,9 @@ from overread.models._penalties import Penalty
 from overread.models._plots import plot_path
 from overread.models._problem import (
     check_number,
-    effort_of,
     make_report,
     prepare_for,
+    read_options,
     single_threaded_blas,
     warn_about,
 )
@@ -41,7 +41,7 @@ from overread.models._saving import (
 )
 from overread.models._soft import SoftMILLogisticRegression
 from overread.models.loss._bag_loss import NormalizationName, PoolingName, pool
-from overread.models.solver._path import lambda_grid
+from overread.models.solver._path import alpha_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ class PathProgress:
     """What a callback is told after each penalty: position, size of the grid, and the certificate."""
 
     index: int
-    n_lambdas: int
+    n_alphas: int
     report: FitReport
 
 
@@ -67,60 +67,60 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
 
     Parameters
     ----------
-    lambdas
-        Penalties, any order; None means a geometric grid of `n_lambdas` from lambda_max to
-        `min_ratio` lambda_max.
-    n_lambdas, min_ratio
-        The grid, where `lambdas` is None.
+    alphas
+        Penalties, any order; None means a geometric grid of `n_alphas` from alpha_max to
+        `min_ratio` alpha_max.
+    n_alphas, min_ratio
+        The grid, where `alphas` is None.
     penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, random_state,
     memory_mb
         As in `SoftMILLogisticRegression`; max_iter is per penalty.
 
     Attributes
     ----------
-    lambdas_
+    alphas_
         Penalties in decreasing order, L of them.
-    coefs_, intercepts_
+    coef_path_, intercept_path_
         Coefficients (L, d) and intercepts (L,) on the user's scale.
     objectives_, n_features_
         Objective and number of non-zero coefficients of each, (L,).
     fit_reports_
         L certificates; counts in them are cumulative along the path.
-    lambda_max_
+    alpha_max_
         Smallest penalty that gives w = 0.
-    center_, scale_
+    mean_, scale_
         As in `SoftMILLogisticRegression`.
 
     Examples
     --------
     >>> from overread.models import SoftMILPath
-    >>> path = SoftMILPath(n_lambdas=3).fit([[0.0], [3.0], [0.1], [-0.2]], [0.25, 1.0, 0.0, 0.0])
+    >>> path = SoftMILPath(n_alphas=3).fit([[0.0], [3.0], [0.1], [-0.2]], [0.25, 1.0, 0.0, 0.0])
     >>> path.n_features_.tolist()
     [0, 1, 1]
     """
 
-    later_parameters = frozenset({"memory_mb", "penalty"})
-    saved_fields: ClassVar[Mapping[str, Field]] = {
+    _later_parameters = frozenset({"memory_mb", "penalty"})
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
         "classes_": Classes(),
         "fitted_with_bags_": Flag(),
-        "lambdas_": FloatArray("L"),
-        "coefs_": FloatArray("L", "d"),
-        "intercepts_": FloatArray("L"),
-        "center_": FloatArray("d"),
+        "alphas_": FloatArray("L"),
+        "coef_path_": FloatArray("L", "d"),
+        "intercept_path_": FloatArray("L"),
+        "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
         "objectives_": FloatArray("L"),
         "n_features_": IntegerArray("L"),
-        "lambda_max_": Float(),
+        "alpha_max_": Float(),
         "fit_reports_": Records(FitReport, "L"),
     }
 
     def __init__(
         self,
-        lambdas: Any = None,
+        alphas: Any = None,
         *,
-        n_lambdas: int = 30,
+        n_alphas: int = 30,
         min_ratio: float = MIN_RATIO,
         penalty: str | Penalty = "l1",
         normalization: NormalizationName = "bags",
@@ -133,8 +133,8 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         random_state: int | np.random.RandomState | None = None,
         memory_mb: float | None = None,
     ) -> None:
-        self.lambdas = lambdas
-        self.n_lambdas = n_lambdas
+        self.alphas = alphas
+        self.n_alphas = n_alphas
         self.min_ratio = min_ratio
         self.penalty = penalty
         self.normalization = normalization
@@ -174,17 +174,19 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             Called with a `PathProgress` after each penalty.
         """
         given = read_bags(self, X, bags, reset=True)
-        effort = effort_of(self)
+        options = read_options(self)
         problem = prepare_for(self, given, y, sample_weight, reader_weight)
-        solver = problem.solver(effort.seed)
-        self.lambda_max_ = solver.lambda_max / problem.lam_unit
-        self.lambdas_ = self._grid(self.lambda_max_)
+        solver = problem.solver(options.seed)
+        self.alpha_max_ = solver.alpha_max / problem.alpha_unit
+        self.alphas_ = self._grid(self.alpha_max_)
         self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         self.classes_ = problem.labels.classes
         coefs, intercepts, reports = [], [], []
         with single_threaded_blas():
-            for index, lam in enumerate(count_steps("penalties", self.lambdas_)):
-                solution = solver.solve(lam * problem.lam_unit, tol=effort.tol, max_iter=effort.max_iter)
+            for index, alpha in enumerate(count_steps("penalties", self.alphas_)):
+                solution = solver.solve(
+                    alpha * problem.alpha_unit, tol=options.tol, max_iter=options.max_iter
+                )
                 coefficients, intercept = problem.design.to_user(solution.w, solution.b)
                 coefs.append(coefficients)
                 intercepts.append(intercept)
@@ -192,16 +194,16 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
                     problem,
                     solver,
                     solution,
-                    lam=float(lam),
-                    lambda_max=self.lambda_max_,
-                    effort=effort,
+                    alpha=float(alpha),
+                    alpha_max=self.alpha_max_,
+                    options=options,
                     start_objectives=(problem.unit * solution.objective,),
                 )
                 reports.append(report)
                 if callback is not None:
-                    callback(PathProgress(index, len(self.lambdas_), report))
-        self.coefs_, self.intercepts_ = np.array(coefs), np.array(intercepts)
-        self.center_, self.scale_ = problem.design.center, problem.design.scale
+                    callback(PathProgress(index, len(self.alphas_), report))
+        self.coef_path_, self.intercept_path_ = np.array(coefs), np.array(intercepts)
+        self.mean_, self.scale_ = problem.design.center, problem.design.scale
         self.fit_reports_ = tuple(reports)
         self.objectives_ = np.array([report.objective for report in reports])
         self.n_features_ = np.array([report.n_features for report in reports])
@@ -209,36 +211,36 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             warn_about(report)
         return self
 
-    def _grid(self, lambda_max: float) -> Floats:
-        if self.lambdas is None:
-            n_lambdas = int(check_number(self.n_lambdas, "n_lambdas", low=1, integer=True))
+    def _grid(self, alpha_max: float) -> Floats:
+        if self.alphas is None:
+            n_alphas = int(check_number(self.n_alphas, "n_alphas", low=1, integer=True))
             ratio = check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
-            return lambda_grid(lambda_max, n_lambdas, ratio)
+            return alpha_grid(alpha_max, n_alphas, ratio)
         try:
-            values = np.asarray(self.lambdas, dtype=np.float64)
+            values = np.asarray(self.alphas, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"lambdas must be numbers: {error}") from error
+            raise InvalidInputError(f"alphas must be numbers: {error}") from error
         if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
-            raise InvalidInputError("lambdas must be a sequence of at least one finite number >= 0")
+            raise InvalidInputError("alphas must be a sequence of at least one finite number >= 0")
         return np.sort(values)[::-1]
 
     def make_grid(self, X: Any, y: Any, *, bags: Any = None) -> Floats:
         """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
         problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, None, None)
-        return self._grid(problem.lambda_max)
+        return self._grid(problem.alpha_max)
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
         """Log-odds of each bag for each penalty, (n_bags, L)."""
         given = bags_to_score(self, X, bags)
-        scores = linear_scores(given.matrix, self.coefs_.T, self.intercepts_)
+        scores = linear_scores(given.matrix, self.coef_path_.T, self.intercept_path_)
         columns = [pool(scores[:, i], given.offsets, self.pooling) for i in range(scores.shape[1])]
         return np.column_stack([log_p - log_q for log_p, log_q in columns])
 
-    def decision_instance_function(self, X: Any) -> Floats:
+    def instance_decision_function(self, X: Any) -> Floats:
         """Score of each instance for each penalty, (n_instances, L)."""
         check_is_fitted(self)
         instances = read_bags(self, X, None, reset=False).matrix
-        return linear_scores(instances, self.coefs_.T, self.intercepts_)
+        return linear_scores(instances, self.coef_path_.T, self.intercept_path_)
 
     def plot(self, axes: Axes | None = None, *, chosen: int | None = None, n_named: int = 6) -> Axes:
         """Draw the coefficients along the path.
@@ -262,12 +264,12 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Tell what was fitted; before that, the parameters as scikit-learn does."""
-        if not hasattr(self, "coefs_"):
+        if not hasattr(self, "coef_path_"):
             return str(super().__repr__(N_CHAR_MAX))
-        counts, lambdas = self.n_features_, self.lambdas_
+        counts, alphas = self.n_features_, self.alphas_
         return (
-            f"SoftMILPath({len(lambdas)} penalties {lambdas[0]:.3g} to {lambdas[-1]:.3g}, "
-            f"{counts.min()} to {counts.max()} of {self.coefs_.shape[1]} features)"
+            f"SoftMILPath({len(alphas)} penalties {alphas[0]:.3g} to {alphas[-1]:.3g}, "
+            f"{counts.min()} to {counts.max()} of {self.coef_path_.shape[1]} features)"
         )
 
     def model(self, index: int) -> SoftMILLogisticRegression:
@@ -275,13 +277,13 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         check_is_fitted(self)
         shared = SoftMILLogisticRegression().get_params().keys() & self.get_params().keys()
         model = SoftMILLogisticRegression(
-            lam=float(self.lambdas_[index]), **{name: getattr(self, name) for name in shared}
+            alpha=float(self.alphas_[index]), **{name: getattr(self, name) for name in shared}
         )
-        model.coef_, model.intercept_ = self.coefs_[[index]], self.intercepts_[[index]]
-        model.lam_ = float(self.lambdas_[index])
+        model.coef_, model.intercept_ = self.coef_path_[[index]], self.intercept_path_[[index]]
+        model.alpha_ = float(self.alphas_[index])
         model.fit_report_ = self.fit_reports_[index]
         model.n_iter_ = max(1, model.fit_report_.n_iter)
-        for name in SoftMILLogisticRegression.saved_fields.keys() & self.saved_fields.keys():
+        for name in SoftMILLogisticRegression._saved_fields.keys() & self._saved_fields.keys():
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model

@@ -8,7 +8,7 @@ A file is one JSON object::
     payload   kind        name of the model's class
               overread    version of this package
               libraries   versions of what it ran on
-              parameters  of the constructor; those in `later_parameters` only where they are not the default
+              parameters  of the constructor; those in `_later_parameters` only where they are not the default
               fitted      attributes, each as its `Field` says
 
 Numbers are written so that they come back bit by bit. No time and no machine is recorded: the same model gives
@@ -41,6 +41,26 @@ from overread.files import Seal, parse_json, read_capped, write_atomically
 from overread.models._penalties import PENALTIES, Penalty
 
 CLASS_KINDS = "biufU"
+
+# Parameters, fitted attributes and members of certificates whose names in files are those of version 0.2.
+FILE_NAMES = {
+    "alpha": "lam",
+    "alpha_": "lam_",
+    "alpha_max": "lambda_max",
+    "alpha_max_": "lambda_max_",
+    "alphas": "lambdas",
+    "alphas_": "lambdas_",
+    "coef_path_": "coefs_",
+    "intercept_path_": "intercepts_",
+    "mean_": "center_",
+    "n_alphas": "n_lambdas",
+}
+# Of the relevance vector machine, whose precisions have always had this name.
+SAME_NAMES = {("RVMMIL", "alpha_")}
+
+
+def _file_name(name: str, kind: str = "") -> str:
+    return name if (kind, name) in SAME_NAMES else FILE_NAMES.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -257,22 +277,18 @@ class Record:
         """Object with one entry per member; none where it has its default, so that older files stay what they are."""
         later = self._defaults()
         return {
-            name: field.encode(getattr(value, name))
+            _file_name(name): field.encode(getattr(value, name))
             for name, field in self._members().items()
             if name not in later or getattr(value, name) != later[name]
         }
 
     def decode(self, data: Any, place: Place) -> Any:
         """Record with every member given and no other; those with a default came later, and older files lack them."""
-        members = self._members()
-        later = {
-            member.name: member.default for member in fields(self.type_) if member.default is not MISSING
-        }
-        entries = check_keys({**later, **data} if isinstance(data, dict) else data, members, place)
+        members = {_file_name(name): (name, field) for name, field in self._members().items()}
+        entries = check_keys({**self._defaults(), **data} if isinstance(data, dict) else data, members, place)
         values: dict[str, Any] = {}
-        for name, field in members.items():
-            inner = Place(f"{place.path}.{name}", {})
-            value = field.decode(entries[name], inner)
+        for key, (name, field) in members.items():
+            value = field.decode(entries[key], Place(f"{place.path}.{key}", {}))
             values[name] = tuple(value.tolist()) if isinstance(value, np.ndarray) else value
         return self.type_(**values)
 
@@ -365,15 +381,24 @@ _KINDS: dict[str, type[SavedModel]] = {}
 class SavedModel:
     """Gives an estimator `save_model` and `load_model`; ``kind="..."`` in the class statement names it in files.
 
-    A subclass lists its fitted attributes in ``saved_fields``. One without a kind of its own cannot be saved,
+    A subclass lists its fitted attributes in ``_saved_fields``. One without a kind of its own cannot be saved,
     because loading would give back its parent.
     """
 
-    kind: ClassVar[str]
+    _kind: ClassVar[str]
     # Parameters younger than the schema. They are left out at their default, so that a model that does without
     # them has the same bytes as before they were there, and its old files are read.
-    later_parameters: ClassVar[frozenset[str]] = frozenset()
-    saved_fields: ClassVar[Mapping[str, Field]]
+    _later_parameters: ClassVar[frozenset[str]] = frozenset()
+    _saved_fields: ClassVar[Mapping[str, Field]]
+
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
+        """Refuse a parameter by the name that it had in version 0.2."""
+        for name, old in FILE_NAMES.items():
+            if old in parameters:
+                raise InvalidInputError(
+                    f"{cls.__name__}: the parameter {old} is called {name} since version 0.3"
+                )
+        return super().__new__(cls)
 
     def __init_subclass__(cls, *, kind: str | None = None, **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -382,7 +407,7 @@ class SavedModel:
         known = _KINDS.get(kind)
         if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             raise TypeError(f"models of the kind {kind!r} are already {known.__qualname__}")
-        cls.kind = kind
+        cls._kind = kind
         _KINDS[kind] = cls
 
     def save(self, path: str | Path) -> Path:
@@ -418,7 +443,7 @@ def model_bytes(model: SavedModel) -> bytes:
 
 def to_document(model: SavedModel) -> dict[str, Any]:
     """Turn a fitted model into the JSON object of its file, to be kept inside another file."""
-    if _KINDS.get(getattr(type(model), "kind", "")) is not type(model):
+    if _KINDS.get(getattr(type(model), "_kind", "")) is not type(model):
         raise InvalidInputError(
             f"{type(model).__name__} has no kind of its own to be saved as: "
             f'declare class {type(model).__name__}(..., kind="{type(model).__name__}")'
@@ -467,24 +492,26 @@ def _payload(model: SavedModel) -> dict[str, Any]:
     parameters: dict[str, Any] = model.get_params(deep=False)  # type: ignore[attr-defined]
     defaults = _later_defaults(type(model))
     return {
-        "kind": model.kind,
+        "kind": model._kind,
         "overread": overread.__version__,
         "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
         "parameters": {
-            name: encode_parameter(value, name)
-            for name, value in parameters.items()
-            if name not in defaults or value != defaults[name]
+            _file_name(name): encode_parameter(parameters[name], name)
+            for name in sorted(parameters, key=_file_name)
+            if name not in defaults or parameters[name] != defaults[name]
         },
         "fitted": {
-            name: None if field.optional and not hasattr(model, name) else field.encode(getattr(model, name))
-            for name, field in model.saved_fields.items()
+            _file_name(name, model._kind): None
+            if field.optional and not hasattr(model, name)
+            else field.encode(getattr(model, name))
+            for name, field in model._saved_fields.items()
         },
     }
 
 
 def _later_defaults(cls: Any) -> dict[str, Any]:
     parameters = cls().get_params(deep=False)
-    return {name: parameters[name] for name in cls.later_parameters}
+    return {name: parameters[name] for name in cls._later_parameters}
 
 
 def _read(path: Path) -> bytes:
@@ -525,18 +552,20 @@ def _restore(payload: dict[str, Any]) -> Any:
         raise place.at("kind").fail(f"is {kind[:40]!r}, which is none of {sorted(_KINDS)}")
     cls: Any = _KINDS[kind]
     model = cls(**_decode_parameters(cls, payload["parameters"], place.at("parameters")))
-    fitted = check_keys(payload["fitted"], cls.saved_fields, place.at("fitted"))
-    for name, field in cls.saved_fields.items():
-        if not (field.optional and fitted[name] is None):
-            setattr(model, name, field.decode(fitted[name], place.at(f"fitted.{name}")))
+    members = {_file_name(name, kind): (name, field) for name, field in cls._saved_fields.items()}
+    fitted = check_keys(payload["fitted"], members, place.at("fitted"))
+    for key, (name, field) in members.items():
+        if not (field.optional and fitted[key] is None):
+            setattr(model, name, field.decode(fitted[key], place.at(f"fitted.{key}")))
     return model
 
 
 def _decode_parameters(cls: Any, data: Any, place: Place) -> dict[str, Any]:
     defaults = _later_defaults(cls)
     given = set(data) if isinstance(data, dict) else set()
-    parameters = check_keys(data, set(cls().get_params(deep=False)) - (set(defaults) - given), place)
-    decoded = {name: decode_parameter(value, place.at(name)) for name, value in parameters.items()}
+    names = {_file_name(name): name for name in cls().get_params(deep=False)}
+    parameters = check_keys(data, set(names) - (set(defaults) - given), place)
+    decoded = {names[key]: decode_parameter(value, place.at(key)) for key, value in parameters.items()}
     for name in given & set(defaults):
         if decoded[name] == defaults[name]:
             raise place.at(name).fail("is the default, which `save_model` leaves out")

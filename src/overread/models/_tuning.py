@@ -40,7 +40,7 @@ class Tuning(Generic[Model]):
     ----------
     model
         The chosen setting, fitted to training + validation; unfitted where that set was not given. With the
-        normalization "none" and a penalty judged on training, its ``lam`` has grown with the weight of the bags.
+        normalization "none" and a penalty judged on training, its ``alpha`` has grown with the weight of the bags.
     position
         Its place among the settings.
     rule
@@ -117,7 +117,7 @@ def tune(
     chosen = clone(settings[position])
     if merged is not None:
         if _is_sum(chosen):
-            chosen.set_params(lam=chosen.lam * growth)
+            chosen.set_params(alpha=chosen.alpha * growth)
         fit(chosen, merged)
     return Tuning(chosen, position, rule, pd.concat([_differences(settings), table], axis=1))
 
@@ -129,7 +129,7 @@ def count_features(model: Any) -> int:
 
 def _is_sum(model: Any) -> bool:
     """Whether a model's penalty stands beside a loss that grows with the bags; without a number it follows them."""
-    return getattr(model, "normalization", None) == "none" and model.lam is not None
+    return getattr(model, "normalization", None) == "none" and model.alpha is not None
 
 
 def _weigh(part: Any) -> float:

@@ -37,22 +37,22 @@ def give_room(monkeypatch, n_columns):
 def test_a_path_is_that_of_the_matrix_in_memory(problem, monkeypatch, n_columns):
     X, ids, labels, stored = problem
     give_room(monkeypatch, n_columns)
-    inside = SoftMILPath(n_lambdas=15).fit(X, labels, bags=ids)
-    outside = SoftMILPath(n_lambdas=15).fit(stored, labels, bags=ids)
+    inside = SoftMILPath(n_alphas=15).fit(X, labels, bags=ids)
+    outside = SoftMILPath(n_alphas=15).fit(stored, labels, bags=ids)
     assert inside.n_features_.max() > 12
-    assert inside.lambda_max_ == outside.lambda_max_
+    assert inside.alpha_max_ == outside.alpha_max_
     if n_columns == 40:
-        assert outside.coefs_.tobytes() == inside.coefs_.tobytes()
+        assert outside.coef_path_.tobytes() == inside.coef_path_.tobytes()
     np.testing.assert_allclose(outside.objectives_, inside.objectives_, rtol=1e-8)
-    np.testing.assert_allclose(outside.coefs_, inside.coefs_, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(outside.coef_path_, inside.coef_path_, rtol=0, atol=1e-8)
     np.testing.assert_array_equal(outside.scale_, inside.scale_)
 
 
 def test_no_more_passes_than_penalties_where_there_is_room(problem):
     _, ids, labels, stored = problem
-    path = SoftMILPath(n_lambdas=15).fit(stored, labels, bags=ids)
+    path = SoftMILPath(n_alphas=15).fit(stored, labels, bags=ids)
     assert 1 < path.fit_reports_[-1].file_passes <= 15 + 5
-    inside = SoftMILPath(n_lambdas=15).fit(stored.read(), labels, bags=ids)
+    inside = SoftMILPath(n_alphas=15).fit(stored.read(), labels, bags=ids)
     assert inside.fit_reports_[-1].file_passes == 0
 
 
@@ -62,7 +62,7 @@ def test_one_penalty_and_its_predictions(problem, standardize, fit_intercept):
     X, ids, labels, stored = problem
     X = X - X.mean(0)
     np.save(stored.path, np.asfortranarray(X))
-    settings = {"lam": 0.01, "standardize": standardize, "fit_intercept": fit_intercept, "n_init": 2}
+    settings = {"alpha": 0.01, "standardize": standardize, "fit_intercept": fit_intercept, "n_init": 2}
     inside = SoftMILLogisticRegression(**settings).fit(X, labels, bags=ids)
     outside = SoftMILLogisticRegression(**settings).fit(stored, labels, bags=ids)
     np.testing.assert_allclose(outside.coef_, inside.coef_, rtol=0, atol=1e-10)
@@ -70,7 +70,7 @@ def test_one_penalty_and_its_predictions(problem, standardize, fit_intercept):
         expected = getattr(inside, method)(X, ids)
         np.testing.assert_allclose(getattr(outside, method)(stored, ids), expected, rtol=0, atol=1e-8)
     np.testing.assert_allclose(
-        outside.decision_instance_function(stored), inside.decision_instance_function(X), rtol=0, atol=1e-8
+        outside.instance_decision_function(stored), inside.instance_decision_function(X), rtol=0, atol=1e-8
     )
 
 
@@ -80,9 +80,9 @@ def test_some_bags_of_a_file(problem):
     some = bags[np.arange(0, len(bags), 2)]
     expected = Bags.from_ids(X, ids, labels=labels)[np.arange(0, len(bags), 2)]
     assert np.array_equal(some.matrix.read(), expected.instances)
-    outside = SoftMILPath(n_lambdas=5).fit(some, some.labels)
-    inside = SoftMILPath(n_lambdas=5).fit(expected, expected.labels)
-    assert outside.coefs_.tobytes() == inside.coefs_.tobytes()
+    outside = SoftMILPath(n_alphas=5).fit(some, some.labels)
+    inside = SoftMILPath(n_alphas=5).fit(expected, expected.labels)
+    assert outside.coef_path_.tobytes() == inside.coef_path_.tobytes()
 
 
 def test_what_needs_memory_says_so(problem):

@@ -15,7 +15,7 @@ def test_no_round_lowers_the_objective(prior):
     pairs = np.arange(120) // 2
     for model in (
         DawidSkene(sensitivity_prior=prior).fit(problem.votes),
-        RaykarCrowd(lam=0.01, sensitivity_prior=prior).fit(problem.X, problem.votes[::2], bags=pairs),
+        RaykarCrowd(alpha=0.01, sensitivity_prior=prior).fit(problem.X, problem.votes[::2], bags=pairs),
     ):
         assert model.converged_
         assert np.diff(model.objectives_).min() > -1e-6

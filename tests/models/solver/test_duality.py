@@ -17,11 +17,11 @@ from overread.models.solver._quadratic import balance, lower_bound
 def test_the_same_bound_as_the_benchmarks(l1_ratio, tol):
     Xt, loss = draw()
     solver = solver_at_zero(Xt, loss, penalty=ElasticNet(l1_ratio))
-    lam = 0.2 * solver.lambda_max
-    solution = solver.solve(lam, tol=tol, max_iter=50)
+    alpha = 0.2 * solver.alpha_max
+    solution = solver.solve(alpha, tol=tol, max_iter=50)
     X, label, weight = Xt.T, loss.plain_label, loss.plain_weight
     peer = gap.duality_gap(
-        X, label, weight, np.array([lam]), solution.w[:, None], np.array([solution.b]), l1_ratio=l1_ratio
+        X, label, weight, np.array([alpha]), solution.w[:, None], np.array([solution.b]), l1_ratio=l1_ratio
     )
     assert solution.gap == pytest.approx(peer.relative[0], rel=1e-3, abs=1e-12)
 
@@ -29,15 +29,15 @@ def test_the_same_bound_as_the_benchmarks(l1_ratio, tol):
 def test_any_point_of_the_dual_is_below_any_point_of_the_primal():
     Xt, loss = draw(bag_size=1)
     random = np.random.default_rng(0)
-    lam = 0.1 * solver_at_zero(Xt, loss).lambda_max
+    alpha = 0.1 * solver_at_zero(Xt, loss).alpha_max
     values, bounds = [], []
     for size in (0.01, 0.1, 1.0):
         w, b = size * random.standard_normal(len(Xt)), random.normal() - 2
         residual, z = np.empty(loss.n_rows), w @ Xt + b
-        values.append(loss.value(z, residual) + lam * np.abs(w).sum())
+        values.append(loss.value(z, residual) + alpha * np.abs(w).sum())
         even = balance(loss, z, residual)
         assert abs(even.sum()) <= 1e-12
-        bounds.append(lower_bound(loss, even, L1(), Xt @ even, lam))
+        bounds.append(lower_bound(loss, even, L1(), Xt @ even, alpha))
     assert max(bounds) <= min(values)
 
 
@@ -51,7 +51,7 @@ def test_the_mean_of_scores_is_logistic_regression_of_the_mean_rows():
     pairs = []
     for columns, its in ((np.ascontiguousarray(Xt[:, loss.order]), loss), (means, single)):
         solver = solver_at_zero(columns, its)
-        pairs.append(solver.solve(0.3 * solver.lambda_max, tol=1e-7, max_iter=50))
+        pairs.append(solver.solve(0.3 * solver.alpha_max, tol=1e-7, max_iter=50))
     assert pairs[0].objective == pytest.approx(pairs[1].objective, rel=1e-9)
     assert max(pair.gap for pair in pairs) <= 1e-7
 

@@ -116,8 +116,8 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
     [2]
     """
 
-    later_parameters = frozenset({"memory_mb"})
-    saved_fields: ClassVar[Mapping[str, Field]] = {
+    _later_parameters = frozenset({"memory_mb"})
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
         "classes_": Classes(),
@@ -126,7 +126,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         "intercept_": FloatArray(1),
         "alpha_": FloatArray("d"),
         "deviation_": FloatArray("d"),
-        "center_": FloatArray("d"),
+        "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
         "n_iter_": Integer(),
         "fit_report_": Record(RVMReport),
@@ -299,7 +299,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         coefficients, intercept = design.to_user(w, rounds.posterior.b)
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
         self.alpha_, self.deviation_ = alpha, deviation
-        self.center_, self.scale_ = design.center, design.scale
+        self.mean_, self.scale_ = design.center, design.scale
         self.n_iter_ = max(1, len(rounds.log_evidence) - 1)
 
 
