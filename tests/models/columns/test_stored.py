@@ -106,7 +106,7 @@ def test_groups_are_read_and_columns_held_as_they_are_in_memory(problem):
     ):
         assert len(chosen[group]) == len(chosen[same])
         assert block.tobytes() == expected.tobytes()
-    held, rows = outside.hold_all(chosen)
+    held, rows = outside.load(chosen)
     assert held[rows].tobytes() == inside.Xt[chosen].tobytes()
     assert list(outside.read_groups(chosen[:0], 3)) == []
 
@@ -116,7 +116,7 @@ def test_columns_that_cannot_all_be_held_are_refused(problem):
     columns = FileColumns(stored, np.arange(900), Scaling(*np.ones((3, 40))), 5 * 900 * 4)
     assert columns.capacity == 5
     with pytest.raises(InvalidInputError, match="6 columns of 900 rows do not fit in memory, 5 would"):
-        columns.hold_all(np.arange(6))
+        columns.load(np.arange(6))
 
 
 def test_too_little_memory_is_refused_with_what_would_do(problem):

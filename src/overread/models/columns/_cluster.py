@@ -217,23 +217,26 @@ class ClusterColumns(Columns):
         for part, added in zip(self._parts, found, strict=True):
             scores[part.first : part.last] += added
 
-    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+    def take_rows(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
         """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
         inside = [np.flatnonzero((part.first <= rows) & (rows < part.last)) for part in self._parts]
         given = [
             (columns, rows[places] - part.first, factor[places])
             for part, places in zip(self._parts, inside, strict=True)
         ]
-        for places, found in zip(inside, self._ask(_gather_part, given), strict=True):
+        for places, found in zip(inside, self._ask(_take_part, given), strict=True):
             out[:, places] = found
 
     def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
         """Refuse: columns do not travel."""
         raise InvalidInputError(NOT_SPREAD)
 
-    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+    def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
         """Refuse: columns do not travel."""
         raise InvalidInputError(NOT_SPREAD)
+
+    def held(self, columns: Ints) -> None:
+        """Return None: columns do not travel."""
 
     def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Let the cluster work on every part; count what it read."""
@@ -344,12 +347,12 @@ def _add_part(part: Part, columns: Ints, factors: Floats) -> tuple[Floats, int]:
         return scores, _take_count(features)
 
 
-def _gather_part(part: Part, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
+def _take_part(part: Part, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
     """Return some rows of a part times factor; runs in a worker."""
     with _opened(part) as features:
         out = np.empty((len(columns), len(rows)))
         if len(rows):
-            features.gather(columns, rows, factor, out)
+            features.take_rows(columns, rows, factor, out)
         return out, _take_count(features)
 
 

@@ -261,7 +261,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         columns = problem.design.columns
         limit = self._limit(columns, len(usable))
         entered = screen_features(columns, loss, problem.null, usable, limit)
-        Xt, rows = columns.hold_all(entered)
+        Xt, rows = columns.load(entered)
         return PosteriorSearch(Xt, loss, rows, problem.null, fit_intercept=self.fit_intercept), entered
 
     def _limit(self, columns: Columns, n_usable: int) -> int | None:

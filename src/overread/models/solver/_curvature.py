@@ -125,11 +125,11 @@ class RowSample:
         """Rows of the factor for these columns, and for the intercept last."""
         n_plain, n_coupled = len(self.plain_rows), len(self.coupled_rows)
         block = np.empty((len(columns) + 1, n_plain + n_coupled + len(self.starts)))
-        features.gather(columns, self.plain_rows, self.root, block[:-1, :n_plain])
+        features.take_rows(columns, self.plain_rows, self.root, block[:-1, :n_plain])
         block[-1, :n_plain] = self.root
         if n_coupled:
             coupled = block[:, n_plain : n_plain + n_coupled]
-            features.gather(columns, self.coupled_rows, np.ones(n_coupled), coupled[:-1])
+            features.take_rows(columns, self.coupled_rows, np.ones(n_coupled), coupled[:-1])
             coupled[-1] = 1.0
             weighted = coupled * self.direction
             block[:, n_plain + n_coupled :] = np.add.reduceat(weighted, self.starts, axis=1)

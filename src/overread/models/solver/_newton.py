@@ -18,6 +18,7 @@ from overread.models._penalties import Penalty
 from overread.models.columns._columns import Columns
 from overread.models.loss._bag_loss import BagLoss
 from overread.models.solver._curvature import Curvature
+from overread.models.solver._kernels import fused_pass
 from overread.models.solver._quadratic import balance, lower_bound, minimize_model
 
 Floats = NDArray[np.float64]
@@ -334,11 +335,39 @@ class NewtonSolver:
         return 0.0
 
     def _pass(self, working: Ints, moved: Ints, steps: Floats, intercept_step: float, out: Floats) -> float:
-        """Move the scores, and compute loss, residual and the gradient on the working set in one pass."""
+        """Move the scores, and compute loss, residual and the gradient on the working set, in one pass if it is held.
+
+        Moved columns are columns of the working set, which is sorted.
+        """
         point = self.point
         self.counters.active_columns_read += len(working)
-        return self.columns.move(
-            self.loss, working, moved, steps, intercept_step, point.z, point.residual, out
+        held = self.columns.held(working)
+        if held is None:
+            point.z += intercept_step
+            self.columns.add(moved, steps, point.z)
+            value = self.loss.value(point.z, point.residual)
+            out[:] = self.columns.dot(working, point.residual, hold=True)
+            return value
+        # Each block of the working set is read from memory once and used twice.
+        Xt, rows = held
+        places = rows[np.searchsorted(working, moved)]
+        loss = self.loss
+        return fused_pass(
+            Xt,
+            rows,
+            places,
+            steps,
+            intercept_step,
+            loss.plain_weight,
+            loss.plain_label,
+            loss.offsets,
+            loss.weight,
+            loss.label,
+            loss.exponent,
+            loss.pooling,
+            point.z,
+            point.residual,
+            out,
         )
 
     def _read_gradient(self, columns: Ints) -> None:
