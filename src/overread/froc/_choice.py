@@ -49,6 +49,7 @@ from overread.froc._bootstrap import (
 from overread.froc._counting import ALPHA_FP_TARGETS, CHOICE_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
 from overread.froc._curve import check_targets
 from overread.froc._matching import Matching
+from overread.models import find_best, take_sparsest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -555,22 +556,15 @@ def _choose(
     values: Floats, replicates: Floats, sparsity: Floats, n_standard_errors: float
 ) -> tuple[int, int, Floats]:
     """Return the choice, the best, and the standard error of each paired difference."""
-    best = int(np.lexsort((sparsity, -np.round(values, 9)))[0])
+    best = find_best(values, sparsity)
     differences = replicates - replicates[:, [best]]
     usable = differences[~np.isnan(differences).any(axis=1)]
     errors = usable.std(axis=0, ddof=1) if len(usable) > 1 else np.zeros(len(values))
-    return _sparsest(values, sparsity, errors, n_standard_errors), best, errors
-
-
-def _sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> int:
-    """Of the settings within reach of the best, take the sparsest; of equally sparse ones the better."""
-    accepted = np.flatnonzero(values - values.max() >= -n_standard_errors * errors - SETTING_ROUNDING)
-    order = np.lexsort((-np.round(values[accepted], 9), sparsity[accepted]))
-    return int(accepted[order[0]])
+    return take_sparsest(values, sparsity, errors, n_standard_errors), best, errors
 
 
 def _frequencies(replicates: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> Floats:
     """Share of resamplings in which the rule, with the errors found, takes each setting."""
     usable = replicates[~np.isnan(replicates).any(axis=1)]
-    chosen = [_sparsest(one, sparsity, errors, n_standard_errors) for one in usable]
+    chosen = [take_sparsest(one, sparsity, errors, n_standard_errors) for one in usable]
     return np.bincount(chosen, minlength=len(sparsity)) / max(len(chosen), 1)

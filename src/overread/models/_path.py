@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from overread._terminal import count_steps
-from overread.bags import Bags
+from overread.bags import Bags, make_splits
 from overread.errors import InvalidInputError
-from overread.models._base import bags_to_score, linear_scores, read_bags
+from overread.models._base import LinearBagClassifier, bags_to_score, linear_scores, read_bags
 from overread.models._penalties import Penalty
 from overread.models._plots import plot_path
 from overread.models._problem import (
@@ -40,7 +40,8 @@ from overread.models._saving import (
     SavedModel,
 )
 from overread.models._soft import SoftMILLogisticRegression
-from overread.models.loss._bag_loss import NormalizationName, PoolingName, pool
+from overread.models._tuning import find_best, take_sparsest
+from overread.models.loss._bag_loss import NormalizationName, PoolingName, WeighedBags, pool, weigh_bags
 from overread.models.solver._path import alpha_grid
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 MIN_RATIO = 0.02
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -224,9 +226,11 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             raise InvalidInputError("alphas must be a sequence of at least one finite number >= 0")
         return np.sort(values)[::-1]
 
-    def make_grid(self, X: Any, y: Any, *, bags: Any = None) -> Floats:
+    def make_grid(
+        self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None
+    ) -> Floats:
         """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
-        problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, None, None)
+        problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
         return self._grid(problem.alpha_max)
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
@@ -287,3 +291,155 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model
+
+
+# Accepted shortfall against the best penalty, in standard errors.
+RULES = {"1se": 1.0, "best": 0.0}
+
+
+class SoftMILPathCV(LinearBagClassifier):
+    """`SoftMILLogisticRegression` with its penalty chosen by cross-validation along a path.
+
+    Every fold is fitted by a `SoftMILPath` on the penalties of the whole data, and scored on the bags that it left out
+    by minus the mean soft Kullback-Leibler divergence (`soft_kl_scorer`). The chosen penalty is fitted to all bags.
+
+    Parameters
+    ----------
+    alphas, n_alphas, min_ratio
+        The grid of penalties, as in `SoftMILPath`.
+    cv
+        Number of folds of a `SoftStratifiedGroupKFold`, a splitter of scikit-learn, or pairs of indices of bags. Each
+        bag is tested once, and no group may be on both sides of a fold.
+    rule
+        "1se": the largest penalty whose mean score is at most one standard error below the best. The error is that of
+        the difference from the best over the folds, because the same bags judge both. "best": the best itself.
+    penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, n_init, tol, max_iter, \
+    random_state, memory_mb
+        As in `SoftMILLogisticRegression`; n_init is that of the last fit. With normalization "none" the penalty of a
+        fold is smaller than that of the whole by its share of the weights of the bags.
+
+    Attributes
+    ----------
+    alpha_
+        The chosen penalty.
+    alphas_
+        Penalties in decreasing order, L of them.
+    cv_scores_
+        Score of each penalty on each fold, (L, folds); larger is better.
+    best_estimator_
+        `SoftMILLogisticRegression` of the chosen penalty, fitted to all bags; it can be saved.
+    coef_, intercept_, classes_, n_iter_
+        Of it.
+
+    See Also
+    --------
+    choose_setting : The same rule for out-of-fold FROC.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overread import SoftMILPathCV
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(90, 5))
+    >>> y = (X[:, 0] + 0.5 * random.normal(size=90) > 0.5).astype(int)
+    >>> model = SoftMILPathCV(n_alphas=10, cv=3).fit(X, y)
+    >>> np.flatnonzero(model.coef_[0]).tolist()
+    [0]
+    """
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        n_alphas: int = 30,
+        min_ratio: float = MIN_RATIO,
+        cv: Any = 5,
+        rule: Literal["1se", "best"] = "1se",
+        penalty: str | Penalty = "l1",
+        normalization: NormalizationName = "bags",
+        divide_by_features: bool = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        pooling: PoolingName = "noisy_or",
+        n_init: int = 1,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        random_state: int | None = None,
+        memory_mb: float | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.min_ratio = min_ratio
+        self.cv = cv
+        self.rule = rule
+        self.penalty = penalty
+        self.normalization = normalization
+        self.divide_by_features = divide_by_features
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.pooling = pooling
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.memory_mb = memory_mb
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        bags: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        reader_weight: Any = None,
+    ) -> SoftMILPathCV:
+        """Choose the penalty, and fit the model.
+
+        Parameters
+        ----------
+        X, y, bags, sample_weight, reader_weight
+            As in `SoftMILLogisticRegression.fit`.
+        groups : array-like of shape (n_bags,), optional
+            Group of each bag, such as its patient; by default what the `Bags` carry.
+        """
+        if self.rule not in RULES:
+            raise InvalidInputError(f"rule={self.rule!r} is unknown; choose one of {', '.join(RULES)}")
+        given = read_bags(self, X, bags, reset=True)
+        if len(given) < 2:
+            raise InvalidInputError("1 sample: cross-validation needs at least two bags")
+        weights = {"sample_weight": sample_weight, "reader_weight": reader_weight}
+        weighed = weigh_bags(given, y, normalization=self.normalization, **weights)
+        self.alphas_ = self._make(SoftMILPath).make_grid(given, y, **weights)
+        splits = make_splits(self.cv, given, weighed.labels.probability, groups)
+        bare = given.with_labels(None)
+        self.cv_scores_ = np.column_stack(
+            [self._score_fold(bare, weighed, weights, *split) for split in splits]
+        )
+        means = self.cv_scores_.mean(axis=1)
+        differences = self.cv_scores_ - self.cv_scores_[find_best(means, -self.alphas_)]
+        errors = differences.std(axis=1, ddof=1) / np.sqrt(len(splits)) if len(splits) > 1 else 0.0 * means
+        self.alpha_ = float(self.alphas_[take_sparsest(means, -self.alphas_, errors, RULES[self.rule])])
+        model = self._make(SoftMILLogisticRegression, alpha=self.alpha_)
+        self.best_estimator_ = model.fit(X, y, bags=bags, **weights)
+        self.fitted_with_bags_, self.classes_ = model.fitted_with_bags_, model.classes_
+        self.coef_, self.intercept_, self.n_iter_ = model.coef_, model.intercept_, model.n_iter_
+        return self
+
+    def _make(self, kind: Any, **parameters: Any) -> Any:
+        """Make an estimator of another kind with the parameters that it shares with this one."""
+        shared = kind().get_params().keys() & self.get_params(deep=False).keys()
+        return kind(**{name: getattr(self, name) for name in shared} | parameters)
+
+    def _score_fold(
+        self, bags: Bags, weighed: WeighedBags, weights: dict[str, Any], train: Ints, test: Ints
+    ) -> list[float]:
+        """Scores of all penalties on the bags of a fold."""
+        label = weighed.labels.probability
+        # A loss that is a sum over the bags grows with them, and the penalty with it.
+        is_sum = self.normalization == "none"
+        share = weighed.weight[train].sum() / weighed.weight.sum() if is_sum else 1.0
+        own = {name: None if one is None else np.asarray(one)[train] for name, one in weights.items()}
+        path = self._make(SoftMILPath, alphas=share * self.alphas_).fit(bags[train], label[train], **own)
+        judged, counts = bags[test], weighed.sample_weight[test]
+        return [path.model(i).score(judged, label[test], counts) for i in range(len(self.alphas_))]

@@ -19,6 +19,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from overread._terminal import count_steps
@@ -26,6 +27,7 @@ from overread._text import short_repr
 from overread.bags import Bags, soft_kl_scorer
 from overread.errors import InvalidInputError
 
+Floats = NDArray[np.float64]
 Model = TypeVar("Model")
 
 RULES = ("validation", "in_sample")
@@ -120,6 +122,26 @@ def tune(
             chosen.set_params(alpha=chosen.alpha * growth)
         fit(chosen, merged)
     return Tuning(chosen, position, rule, pd.concat([_differences(settings), table], axis=1))
+
+
+# Scores closer than this are equal.
+ROUNDING = 1e-9
+
+
+def find_best(values: Floats, sparsity: Floats) -> int:
+    """Position of the highest value; of equal ones the sparsest."""
+    return int(np.lexsort((sparsity, -np.round(values, 9)))[0])
+
+
+def take_sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> int:
+    """Of the settings within so many standard errors of the best, take the sparsest; of equally sparse ones the better.
+
+    Breiman et al., Classification and Regression Trees (1984), section 3.4.3; `errors` are those of the paired
+    differences from the best, because the same patients judge all settings.
+    """
+    accepted = np.flatnonzero(values - values.max() >= -n_standard_errors * errors - ROUNDING)
+    order = np.lexsort((-np.round(values[accepted], 9), sparsity[accepted]))
+    return int(accepted[order[0]])
 
 
 def count_features(model: Any) -> int:
