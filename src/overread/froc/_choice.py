@@ -80,22 +80,7 @@ Scores = ArrayLike | pd.DataFrame | ScoreColumns
 
 
 def read_score_columns(scores: Scores, n_settings: int, name: str) -> Iterator[Floats]:
-    """Give the scores of each setting.
-
-    Parameters
-    ----------
-    scores
-        Of all settings.
-    n_settings
-        How many there should be.
-    name
-        Of the scores, for errors.
-
-    Raises
-    ------
-    InvalidInputError
-        If there are not as many columns as settings.
-    """
+    """Give the scores of each setting."""
     given = scores if isinstance(scores, ScoreColumns) else np.asarray(scores, dtype=np.float64)
     if len(given.shape) != 2 or given.shape[1] != n_settings:
         raise InvalidInputError(
@@ -399,17 +384,7 @@ ACCEPTED, OTHER, CHOSEN = "#0072B2", "#999999", "#D55E00"
 
 
 def plot_settings(table: pd.DataFrame, position: int, best: int, axes: Axes | None = None) -> Axes:
-    """Draw every setting with one standard error, those that cannot be told from the best filled.
-
-    Parameters
-    ----------
-    table
-        ``table`` of a `SettingChoice`.
-    position, best
-        Of the chosen setting and of the best.
-    axes
-        Where to draw; a new figure if not given.
-    """
+    """Draw every setting with one standard error, those that cannot be told from the best filled."""
     axes = empty_figure(6.0, 4.0).subplots() if axes is None else axes
     for accepted, colour, label in ((False, OTHER, "worse"), (True, ACCEPTED, "not told from the best")):
         rows = table[table["accepted"] == accepted]

@@ -18,14 +18,11 @@ from overread.errors import InvalidInputError
 from overread.models._base import BagClassifier, read_bags
 from overread.models._kernels import sum_trees
 from overread.models._saving import (
-    Classes,
+    BAG_FIELDS,
     Field,
-    Flag,
     Float,
     FloatArray,
     IntegerArray,
-    Length,
-    Names,
     SavedModel,
 )
 from overread.models.loss._bag_loss import PoolingName, weigh_bags
@@ -84,10 +81,7 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
     """
 
     _saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
+        **BAG_FIELDS,
         "feature_": IntegerArray("n"),
         "threshold_": FloatArray("n"),
         "left_": IntegerArray("n"),

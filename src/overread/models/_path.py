@@ -28,14 +28,11 @@ from overread.models._problem import (
 )
 from overread.models._report import FitReport
 from overread.models._saving import (
-    Classes,
+    BAG_FIELDS,
     Field,
-    Flag,
     Float,
     FloatArray,
     IntegerArray,
-    Length,
-    Names,
     Records,
     SavedModel,
 )
@@ -103,10 +100,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
 
     _later_parameters = frozenset({"memory_mb", "penalty"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
+        **BAG_FIELDS,
         "alphas_": FloatArray("L"),
         "coef_path_": FloatArray("L", "d"),
         "intercept_path_": FloatArray("L"),

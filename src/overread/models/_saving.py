@@ -313,6 +313,18 @@ class Records:
         return tuple(Record(self.type_).decode(record, place.at(i)) for i, record in enumerate(data))
 
 
+BAG_FIELDS: dict[str, Field] = {
+    "n_features_in_": Length("d"),
+    "feature_names_in_": Names("d", optional=True),
+    "classes_": Classes(),
+    "fitted_with_bags_": Flag(),
+}
+"""Fitted attributes of every model of bags."""
+
+LINEAR_FIELDS: dict[str, Field] = {**BAG_FIELDS, "coef_": FloatArray(1, "d"), "intercept_": FloatArray(1)}
+"""Fitted attributes of every linear model of bags."""
+
+
 def check_keys(data: Any, wanted: Mapping[str, Any] | set[str], place: Place) -> dict[str, Any]:
     """Return a JSON object that has exactly the wanted keys."""
     if not isinstance(data, dict):

@@ -23,14 +23,11 @@ from overread.models._problem import (
 )
 from overread.models._report import FitReport
 from overread.models._saving import (
-    Classes,
+    LINEAR_FIELDS,
     Field,
-    Flag,
     Float,
     FloatArray,
     Integer,
-    Length,
-    Names,
     Record,
     SavedModel,
 )
@@ -118,12 +115,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
 
     _later_parameters = frozenset({"memory_mb", "penalty"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
-        "coef_": FloatArray(1, "d"),
-        "intercept_": FloatArray(1),
+        **LINEAR_FIELDS,
         "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
         "alpha_": Float(),

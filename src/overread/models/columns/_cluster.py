@@ -41,20 +41,7 @@ LOOK_SECONDS, MOST_EMPTY_LOOKS = 30.0, 10
 
 
 def wait_with_workers(client: Any, is_over: Callable[[float], bool]) -> None:
-    """Wait as long as the cluster has workers, and a while without.
-
-    Parameters
-    ----------
-    client
-        Of the cluster.
-    is_over
-        Waits a number of seconds at most, and says whether the wait is over.
-
-    Raises
-    ------
-    StorageError
-        If there were no workers for a while, or the connection is lost.
-    """
+    """Wait as long as the cluster has workers, and a while without."""
     n_empty = 0
     while not is_over(LOOK_SECONDS):
         if client.status == "closed":
@@ -71,13 +58,7 @@ def wait_with_workers(client: Any, is_over: Callable[[float], bool]) -> None:
 
 
 def answer_within(seconds: float, ask: Callable[[], Answer]) -> Answer:
-    """Return an answer that comes in time; who waits for a later one is left behind in a thread.
-
-    Raises
-    ------
-    TimeoutError
-        If none came.
-    """
+    """Return an answer that comes in time; who waits for a later one is left behind in a thread."""
     answers: queue.SimpleQueue[tuple[Answer | None, BaseException | None]] = queue.SimpleQueue()
 
     def wait() -> None:
@@ -245,14 +226,7 @@ class ClusterColumns(Columns):
         return [answer for answer, _ in answers]
 
     def _gather(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Let the cluster do some work with all that is given, and wait for the answers.
-
-        Raises
-        ------
-        StorageError
-            If the cluster gave up: its workers died one after the other, or its scheduler is gone; or if a worker,
-            which may have joined just now, has another version of the package.
-        """
+        """Let the cluster do some work with all that is given, and wait for the answers."""
         try:
             answers: dict[int, Any] = {}
             for _ in range(RETRIES):

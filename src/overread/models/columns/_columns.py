@@ -53,13 +53,7 @@ class Columns(ABC):
 
     @abstractmethod
     def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
-        """Return a matrix in memory, one feature per row, and the rows that are the columns asked for.
-
-        Raises
-        ------
-        InvalidInputError
-            If they do not all fit in memory.
-        """
+        """Return a matrix in memory, one feature per row, and the rows that are the columns asked for."""
 
     @abstractmethod
     def held(self, columns: Ints) -> tuple[NDArray[np.floating], Ints] | None:

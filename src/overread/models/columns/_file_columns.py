@@ -63,19 +63,7 @@ def describe_columns(
     center: bool,
     standardize: bool,
 ) -> ColumnNumbers:
-    """Read columns once.
-
-    Parameters
-    ----------
-    source, columns
-        Where they are, and which.
-    order
-        Row i is row order[i] of the source; None: as they are.
-    weight
-        How much each row, in that order, counts in means and deviations; sums to 1.
-    center, standardize
-        As in `overread.models._problem.make_design`.
-    """
+    """Read columns once."""
     numbers = ColumnNumbers(*(np.empty(len(columns)) for _ in range(4)))
     for place, values in enumerate(read_ahead(source.read_columns(columns))):
         one = slice(place, place + 1)

@@ -23,14 +23,13 @@ from overread.models._penalties import Penalty, find_penalty
 from overread.models._problem import check_number, warn_about
 from overread.models._report import FitReport
 from overread.models._saving import (
-    Classes,
+    LINEAR_FIELDS,
     Field,
     Flag,
     Float,
     FloatArray,
     Integer,
     IntegerArray,
-    Length,
     Names,
     Record,
     SavedModel,
@@ -301,12 +300,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
 
     _later_parameters = frozenset({"penalty"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
-        "coef_": FloatArray(1, "d"),
-        "intercept_": FloatArray(1),
+        **LINEAR_FIELDS,
         "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
         "alpha_": Float(),

@@ -18,13 +18,10 @@ from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._problem import Problem, check_number, prepare, single_threaded_blas
 from overread.models._report import RVMReport
 from overread.models._saving import (
-    Classes,
+    LINEAR_FIELDS,
     Field,
-    Flag,
     FloatArray,
     Integer,
-    Length,
-    Names,
     Record,
     SavedModel,
 )
@@ -118,12 +115,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
 
     _later_parameters = frozenset({"memory_mb"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
-        "coef_": FloatArray(1, "d"),
-        "intercept_": FloatArray(1),
+        **LINEAR_FIELDS,
         "alpha_": FloatArray("d"),
         "deviation_": FloatArray("d"),
         "mean_": FloatArray("d"),
