@@ -54,11 +54,11 @@ class Setting:
         return float(np.finfo(self.dtype).eps)
 
 
+# Each precision, normalization and kind of weights once a day; every combination in `make test-all`.
+DAILY = {(np.float32, "none", False), (np.float64, "bags", False), (np.float32, "class", True)}
 SETTINGS = [
-    Setting(dtype, normalization, weighted)
-    for dtype, normalization, weighted in product(
-        (np.float32, np.float64), ("none", "bags", "class"), (False, True)
-    )
+    pytest.param(Setting(*one), marks=[] if one in DAILY else pytest.mark.slow)
+    for one in product((np.float32, np.float64), ("none", "bags", "class"), (False, True))
 ]
 
 
