@@ -115,7 +115,7 @@ def fit(way: str, table: Path, labels: Path, memory_mb: float, kill_every: float
         with open_cluster(kill_every) if way == "spread" else nullcontext() as cluster:
             client, killed = cluster or (None, [])
             X = np.load(table) if way == "memory" else StoredInstances(table, client=client)
-            path = SoftMILPath(n_lambdas=N_LAMBDAS, memory_mb=memory_mb).fit(X, y)
+            path = SoftMILPath(n_alphas=N_LAMBDAS, memory_mb=memory_mb).fit(X, y)
         last = path.fit_reports_[-1]
         found = {
             "killed": len(killed),

@@ -79,7 +79,7 @@ def _fit(
         warnings.simplefilter("ignore")
         if model == "Dawid-Skene":
             return DawidSkene(**settings).fit(problem.votes), problem
-        fitted = RaykarCrowd(lam=0.002, **settings).fit(problem.X, problem.votes, bags=problem.bag_of_row)
+        fitted = RaykarCrowd(alpha=0.002, **settings).fit(problem.X, problem.votes, bags=problem.bag_of_row)
         return fitted, problem
 
 

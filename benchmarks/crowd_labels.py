@@ -61,7 +61,7 @@ def losses(images: int, seed: int, lookalikes: float) -> pd.DataFrame:
         labels = {
             "proportion": bags.labels,
             "Dawid-Skene": DawidSkene().fit(votes).posterior_,
-            "Raykar": RaykarCrowd(lam=0.001).fit(bags, votes).posterior_,
+            "Raykar": RaykarCrowd(alpha=0.001).fit(bags, votes).posterior_,
         }
     return pd.DataFrame([_scores(rule, label[on_gt], real) for rule, label in labels.items()])
 

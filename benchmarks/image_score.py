@@ -93,7 +93,7 @@ def score_images(
     folds = []
     for model in models:
         columns = list(model.feature_names_in_)
-        scores = pd.Series(model.decision_instance_function(found[columns]), index=found["image_id"])
+        scores = pd.Series(model.instance_decision_function(found[columns]), index=found["image_id"])
         pooled = {image: pool_scores(part.to_numpy()) for image, part in scores.groupby(level=0)}
         folds.append(pd.DataFrame(pooled).T.reindex(images["image_id"]))
     seen = images["patient"].map(fold_of).where(images["group"] == "images")

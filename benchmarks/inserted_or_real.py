@@ -108,7 +108,7 @@ def read_run(run: Run) -> pd.DataFrame:
 def keep_best(table: pd.DataFrame, models: Sequence[Any]) -> pd.DataFrame:
     """Keep the candidate of each image with the highest score, the mean of the models."""
     scores = np.mean(
-        [model.decision_instance_function(table[list(model.feature_names_in_)]) for model in models], axis=0
+        [model.instance_decision_function(table[list(model.feature_names_in_)]) for model in models], axis=0
     )
     best = (
         table.assign(score=scores)

@@ -57,18 +57,18 @@ def read_dataset(folder: Path, name: str) -> tuple[Bags, Floats, NDArray[np.int6
 
 def choose_lambda(bags: Bags, y: Floats, pooling: str) -> tuple[Floats, int]:
     """Grid of the training set, and the index with the smallest mean soft KL over inner folds."""
-    grid = SoftMILPath(n_lambdas=N_LAMBDAS, min_ratio=MIN_RATIO, pooling=pooling, tol=1e-3).fit(bags, y)
+    grid = SoftMILPath(n_alphas=N_LAMBDAS, min_ratio=MIN_RATIO, pooling=pooling, tol=1e-3).fit(bags, y)
     divergence = np.zeros(N_LAMBDAS)
     splitter = SoftStratifiedGroupKFold(INNER_FOLDS, shuffle=True, random_state=0)
     for train, test in splitter.split(bags, y):
-        path = SoftMILPath(grid.lambdas_, pooling=pooling, tol=1e-3).fit(bags[train], y[train])
+        path = SoftMILPath(grid.alphas_, pooling=pooling, tol=1e-3).fit(bags[train], y[train])
         log_odds = path.decision_function(bags[test])
         for index in range(N_LAMBDAS):
             log_proba = -np.logaddexp(0, np.outer(log_odds[:, index], [1.0, -1.0]))
             divergence[index] += len(test) * mean_soft_kl(
                 y[test], log_proba=log_proba, classes=np.array([0, 1])
             )
-    return grid.lambdas_, int(divergence.argmin())
+    return grid.alphas_, int(divergence.argmin())
 
 
 def run_fold(bags: Bags, y: Floats, held_out: NDArray[np.bool_], pooling: str) -> FoldOutcome:

@@ -33,7 +33,7 @@ def main() -> None:
         bags, y = Bags.from_ids(stored["X"], stored["bag"]), stored["y"].astype(float)
         for seed in range(arguments.samples):
             kept = np.sort(np.random.default_rng(seed).permutation(len(y))[: int(0.9 * len(y))])
-            lambda_max = SoftMILLogisticRegression().fit(bags[kept], y[kept]).lambda_max_
+            lambda_max = SoftMILLogisticRegression().fit(bags[kept], y[kept]).alpha_max_
             for fraction in FRACTIONS:
                 model = SoftMILLogisticRegression(fraction * lambda_max, n_init=N_INIT, max_iter=500)
                 reached = np.array(model.fit(bags[kept], y[kept]).fit_report_.start_objectives)

@@ -116,8 +116,8 @@ def find_best_penalty(run: Run) -> dict[str, Any]:
     grid = pd.DataFrame(read_json(run.root / "tuning" / "soft_grid.json"))
     scores, counts = [], []
     for name, group in grid.groupby("normalization", sort=False):
-        path = make_path(merged, settings, name, lambdas=group["lam"].tolist()).fit(bags, bags.labels)
-        scores.append(score_linearly(path.coefs_.T, path.intercepts_, test.features))
+        path = make_path(merged, settings, name, alphas=group["lam"].tolist()).fit(bags, bags.labels)
+        scores.append(score_linearly(path.coef_path_.T, path.intercept_path_, test.features))
         counts += path.n_features_.tolist()
     matchings = [test.matching.with_scores(column) for column in np.column_stack(scores).T]
     values = np.array([mean_sensitivity(matching) for matching in matchings])

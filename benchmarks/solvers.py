@@ -48,7 +48,7 @@ def ours(problem: Problem, task: Task) -> Solution:
         path.fit(problem.X, problem.labels(task.labels)[0])
     last = path.fit_reports_[-1]
     details = {"full_passes": last.full_passes, "active_passes": last.active_passes}
-    return Solution(path.coefs_.T, path.intercepts_, details)
+    return Solution(path.coef_path_.T, path.intercept_path_, details)
 
 
 def adelie(problem: Problem, task: Task) -> Solution:

@@ -96,7 +96,7 @@ def mean_sensitivity(model: Any, part: Part) -> float:
 
 def tuned_models(training: Part, validation: Part, merged: Part) -> dict[str, Tuning[Any]]:
     """Choose and fit the three models by one rule."""
-    lambdas = SoftMILPath(n_lambdas=12, min_ratio=0.02).fit(training.soft, training.soft.labels).lambdas_
+    lambdas = SoftMILPath(n_alphas=12, min_ratio=0.02).fit(training.soft, training.soft.labels).alphas_
     priors = [{"prune_bound": bound, "alpha_init": start} for bound, start in PRIORS]
     choices = {
         "Soft": (
@@ -178,7 +178,7 @@ def print_differences(cohorts: list[dict[str, Matching]]) -> None:
 
 def _setting(tuning: Tuning[Any]) -> str:
     row = tuning.table.iloc[tuning.position]
-    names = [name for name in ("lam", "prune_bound", "alpha_init") if name in row]
+    names = [name for name in ("alpha", "prune_bound", "alpha_init") if name in row]
     return ", ".join(f"{name} {row[name]:.3g}" for name in names)
 
 

@@ -145,7 +145,7 @@ def with_contrast(truth: pd.DataFrame, study: Path) -> pd.DataFrame:
 def fitted(training: Cohort, labels: str, columns: Sequence[str]) -> SoftMILLogisticRegression:
     """Model with the smallest penalty that leaves at most `MOST_FEATURES`."""
     bags = training.bags(labels, columns)
-    path = SoftMILPath(n_lambdas=40, min_ratio=0.025).fit(bags, bags.labels)
+    path = SoftMILPath(n_alphas=40, min_ratio=0.025).fit(bags, bags.labels)
     return path.model(int(np.flatnonzero(path.n_features_ <= MOST_FEATURES)[-1]))
 
 
@@ -159,7 +159,7 @@ def out_of_fold(
         held_out = (
             cohort.candidates["image_id"].isin(set(cohort.images["image_id"][cohort.fold == fold])).to_numpy()
         )
-        scores[held_out] = model.decision_instance_function(cohort.features.loc[held_out, list(columns)])
+        scores[held_out] = model.instance_decision_function(cohort.features.loc[held_out, list(columns)])
         models.append(model)
     return scores, models
 

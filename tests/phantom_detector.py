@@ -55,8 +55,8 @@ def train(folder: Path) -> Trained:
     everything = pd.concat(tables.values(), ignore_index=True)
     response = everything["response"].rank(pct=True).to_numpy()
     bags = Bags.singletons(everything[names].to_numpy(np.float32), feature_names=names)
-    model = SoftMILLogisticRegression(lam=0.02).fit(bags, np.where(response > 0.6, 0.75, 0.0))
-    scores = np.sort(model.decision_instance_function(bags))
+    model = SoftMILLogisticRegression(alpha=0.02).fit(bags, np.where(response > 0.6, 0.75, 0.0))
+    scores = np.sort(model.instance_decision_function(bags))
     points = tuple(OperatingPoint(fp, float(scores[-k])) for fp, k in ((0.5, 6), (1.0, 12), (2.0, 20)))
     detector = Detector(
         name="Soft",

@@ -79,8 +79,8 @@ for method in ("star", "fusion"):
 random = np.random.default_rng(0)
 X = random.normal(size=(400, 20))
 ids, y = np.repeat(np.arange(100), 4), (random.random(100) < 0.4) * random.integers(1, 5, 100) / 4
-path = SoftMILPath(n_lambdas=10).fit(X, y, bags=ids)
-results += [path.coefs_, path.decision_function(X, ids), RVMMIL().fit(X, y > 0, bags=ids).decision_function(X, ids)]
+path = SoftMILPath(n_alphas=10).fit(X, y, bags=ids)
+results += [path.coef_path_, path.decision_function(X, ids), RVMMIL().fit(X, y > 0, bags=ids).decision_function(X, ids)]
 events = {"fp_scores": random.random(300), "fp_images": random.integers(0, 50, 300)}
 events |= {"gt_scores": random.random(40), "gt_images": random.integers(0, 50, 40)}
 replicates = bootstrap(Matching.from_events(n_images=50, **events), n_bootstrap=200)

@@ -35,11 +35,11 @@ features = pd.concat([keys, pd.DataFrame(values, columns=[f"net_{i}" for i in ra
 # All candidates on an object are its bag: one of them has to look like it, not all. ``fit`` keeps few features.
 
 bags = make_bags(cohort.candidates, features, truth, readings=cohort.readings, images=cohort.images)
-model = SoftMILLogisticRegression(lam=0.005).fit(bags, bags.labels)
+model = SoftMILLogisticRegression(alpha=0.005).fit(bags, bags.labels)
 weights = pd.Series(model.coef_[0] * model.scale_, index=model.feature_names_in_)
 kept = weights[weights != 0].sort_values(key=abs)
 print(kept.round(2))
-print(score_table(bags, soft=model.decision_instance_function(bags)).head(3).round(2).to_string())
+print(score_table(bags, soft=model.instance_decision_function(bags)).head(3).round(2).to_string())
 
 # %%
 # Weight per standard deviation.

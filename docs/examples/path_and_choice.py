@@ -24,20 +24,20 @@ from overread.plugins import empty_figure, save_figure
 cohort = candidate_cohort(120, n_features=40, n_informative=8, seed=1)
 truth = merge_marks(cohort.marks, cohort.readings)
 bags = make_bags(cohort.candidates, cohort.features, truth, readings=cohort.readings, images=cohort.images)
-path = SoftMILPath(n_lambdas=15).fit(bags, bags.labels)
+path = SoftMILPath(n_alphas=15).fit(bags, bags.labels)
 
 # %%
 # Three folds of patients: how far are the predictions from the soft labels of patients that the model has not seen?
 
-divergence = np.zeros(len(path.lambdas_))
+divergence = np.zeros(len(path.alphas_))
 for train, test in SoftStratifiedGroupKFold(3).split(bags, bags.labels, bags.groups):
-    fold = SoftMILPath(lambdas=path.lambdas_).fit(bags[train], bags.labels[train])
+    fold = SoftMILPath(alphas=path.alphas_).fit(bags[train], bags.labels[train])
     divergence += [
         mean_soft_kl(bags.labels[test], log_proba=fold.model(step).predict_log_proba(bags[test]))
-        for step in range(len(path.lambdas_))
+        for step in range(len(path.alphas_))
     ]
 chosen = int(divergence.argmin())
-print(f"penalty {path.lambdas_[chosen]:.4f}: {path.n_features_[chosen]} of {bags.n_features} features")
+print(f"penalty {path.alphas_[chosen]:.4f}: {path.n_features_[chosen]} of {bags.n_features} features")
 
 # %%
 # ``overread run`` chooses by FROC instead, with a standard error in favour of the smaller model

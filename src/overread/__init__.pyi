@@ -69,6 +69,7 @@ from .models._boosted import BoostedBags as BoostedBags
 from .models._mixture import ReaderMixture as ReaderMixture
 from .models._onnx import export_onnx as export_onnx
 from .models._path import SoftMILPath as SoftMILPath
+from .models._path import SoftMILPathCV as SoftMILPathCV
 from .models._penalties import L1 as L1
 from .models._penalties import ElasticNet as ElasticNet
 from .models._saving import load_model as load_model

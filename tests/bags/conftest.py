@@ -106,7 +106,7 @@ def bag_mean_logistic():
         def predict(self, X):
             return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
-        def predict_instance_proba(self, X):
+        def instance_predict_proba(self, X):
             return expit(X.instances @ self.theta_[1:] + self.theta_[0])
 
         def score(self, X, y, sample_weight=None):

@@ -1,4 +1,9 @@
-"""Bags from tables, against brute force from the definition (DESIGN: rules of section 3)."""
+"""Bags from tables, against brute force from the definition (DESIGN: rules of section 3).
+
+The table of features: found by candidate, whatever its order, and never copied without need.
+From bags back to tables.
+Weights and patients of bags, by image.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,16 @@ import pandas as pd
 import pytest
 from small_tables import candidate, ground_truth
 
-from overread.bags import group_candidates, make_bags, read_features, truth_without_bag
+from overread.bags import (
+    Bags,
+    find_patients,
+    group_candidates,
+    make_bags,
+    read_features,
+    score_table,
+    truth_without_bag,
+    weigh_readings,
+)
 from overread.errors import InvalidInputError, TableError
 from overread.truth import HIT, STRICT_HIT, candidate_hits, merge_marks
 
@@ -344,3 +358,97 @@ def test_marks_of_one_reader_serve_as_truth_for_the_mixture(lidc):
     bags = make_bags(candidates, features, own)
     assert set(bags.labels) == {0.0, 1.0}
     assert bags.labels.sum() + len(truth_without_bag(bags, own)) == len(own)
+
+
+@pytest.fixture
+def table():
+    values = np.arange(10, dtype=np.float32).reshape(5, 2)
+    keys = pd.DataFrame({"image_id": list("aabbb"), "candidate_id": list("01012")})
+    return pd.concat([keys, pd.DataFrame(values, columns=["f", "g"], copy=False)], axis=1)
+
+
+def test_rows_are_found_by_candidate(table):
+    shuffled = table.sample(frac=1, random_state=3)
+    features = read_features(shuffled)
+    images, candidates = np.array(["b", "a"], dtype=object), np.array(["2", "0"], dtype=object)
+    found = features.take(features.find_rows(images, candidates))
+    assert found.values.tolist() == [[8.0, 9.0], [0.0, 1.0]]
+    assert found.feature_names == ("f", "g")
+    assert len(features) == 5
+
+
+def test_neighbours_share_memory_with_the_table(table):
+    features = read_features(table)
+    assert np.shares_memory(features.take(np.arange(1, 4)).values, table["f"].to_numpy())
+    assert not np.shares_memory(features.take(np.array([1, 3])).values, table["f"].to_numpy())
+
+
+def test_what_is_missing_or_twice_is_refused(table):
+    features = read_features(table)
+    with pytest.raises(TableError, match="no row for candidate '7' of image 'a'"):
+        features.find_rows(np.array(["a"], dtype=object), np.array(["7"], dtype=object))
+    with pytest.raises(TableError, match="there twice"):
+        read_features(pd.concat([table, table[:1]]))
+    with pytest.raises(TableError, match="no column candidate_id"):
+        read_features(table.drop(columns="candidate_id"))
+    with pytest.raises(TableError, match=r"features: .*NaN at row 2, column 'g'"):
+        read_features(table.assign(g=[0, 1, np.nan, 3, 4]))
+
+
+def test_score_table_leads_back_to_candidates(tables):
+    candidates, features, truth, _ = tables
+    bags = make_bags(candidates, features, truth)
+    scores = score_table(bags, soft=bags.instances[:, 0], B1=np.zeros(6))
+    assert scores.columns.tolist() == ["image_id", "candidate_id", "soft", "B1"]
+    merged = candidates.merge(features).merge(scores)
+    np.testing.assert_array_equal(merged["soft"], merged["f"])
+    with pytest.raises(InvalidInputError, match="scores soft"):
+        score_table(bags, soft=[1.0])
+
+
+def test_the_truth_is_in_a_bag_or_listed(tables):
+    candidates, features, truth, _ = tables
+    bags = make_bags(candidates, features, truth)
+    listed = truth_without_bag(bags, truth)
+    in_bags = {(image, name) for image, kind, name in bags.bag_ids if kind == "truth"}
+    assert set(zip(listed["image_id"], listed["truth_id"], strict=True)) == {
+        key for key in zip(truth["image_id"], truth["truth_id"], strict=True) if key not in in_bags
+    }
+    assert 0 < len(listed) < len(truth)
+
+
+def test_bags_from_elsewhere_are_refused(tables):
+    bare = Bags.singletons([[1.0], [2.0]])
+    with pytest.raises(InvalidInputError, match="make_bags"):
+        score_table(bare)
+    with pytest.raises(InvalidInputError, match="make_bags"):
+        truth_without_bag(bare, tables[2])
+
+
+IMAGES = pd.Series(["j", "i", "i"])
+READINGS = pd.DataFrame({"image_id": list("iijjjj"), "reader_id": list("ABABCD")})
+NO_TRUTH = pd.DataFrame({"image_id": []})
+
+
+def test_a_weight_is_the_share_of_the_readings():
+    np.testing.assert_array_equal(weigh_readings(IMAGES, READINGS, None, NO_TRUTH), [1.0, 0.5, 0.5])
+    np.testing.assert_array_equal(weigh_readings(IMAGES, READINGS, 8, NO_TRUTH), [0.5, 0.25, 0.25])
+
+
+def test_weights_that_cannot_be_are_refused():
+    with pytest.raises(InvalidInputError, match="image 'j' has 4 readings, over n_max 3"):
+        weigh_readings(IMAGES, READINGS, 3, NO_TRUTH)
+    with pytest.raises(TableError, match="no reading of image 'k'"):
+        weigh_readings(pd.Series(["k"]), READINGS, None, NO_TRUTH)
+    other = pd.DataFrame({"image_id": ["i"], "weight": [0.25]})
+    with pytest.raises(TableError, match=r"weight 0\.25, but the readings give 0\.5"):
+        weigh_readings(IMAGES, READINGS, None, other)
+
+
+def test_a_group_is_the_patient_or_the_image():
+    patients = pd.DataFrame({"image_id": ["i", "j"], "patient_id": ["p", "q"]})
+    assert find_patients(IMAGES, patients).tolist() == ["q", "p", "p"]
+    assert find_patients(IMAGES, None).tolist() == ["j", "i", "i"]
+    assert find_patients(IMAGES, patients[["image_id"]]).tolist() == ["j", "i", "i"]
+    with pytest.raises(TableError, match="image 'j' has candidates but no patient_id"):
+        find_patients(IMAGES, patients[:1])

@@ -200,7 +200,7 @@ def test_processes(soft_problem, pipeline):
     serial = cross_val_score(pipeline, soft_problem, soft_problem.labels, cv=cv)
     parallel = cross_val_score(pipeline, soft_problem, soft_problem.labels, cv=cv, n_jobs=2)
     np.testing.assert_array_equal(parallel, serial)
-    for model in (pipeline, SoftMILLogisticRegression(lam=0.01)):
+    for model in (pipeline, SoftMILLogisticRegression(alpha=0.01)):
         np.testing.assert_array_equal(
             out_of_fold(model, soft_problem, cv=cv, n_jobs=2), out_of_fold(model, soft_problem, cv=cv)
         )

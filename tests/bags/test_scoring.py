@@ -1,4 +1,7 @@
-"""Soft KL against scipy, scikit-learn and 50 digits; out-of-fold prediction against a plain loop."""
+"""Soft KL against scipy, scikit-learn and 50 digits; out-of-fold prediction against a plain loop.
+
+Transformers of rows inside pipelines of bags, against scikit-learn on the flat rows.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,27 @@ import mpmath
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy.special import rel_entr
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from overread.bags import Bags, SoftStratifiedGroupKFold, mean_soft_kl, out_of_fold, soft_kl_scorer
-from overread.errors import InvalidInputError, LeakageError
+from overread.bags import (
+    Bags,
+    PerInstance,
+    SoftStratifiedGroupKFold,
+    mean_soft_kl,
+    out_of_fold,
+    soft_kl_scorer,
+)
+from overread.errors import InputTypeError, InvalidInputError, LeakageError
 
 
 def test_it_is_the_mean_relative_entropy():
@@ -110,13 +127,13 @@ def test_out_of_fold_is_a_plain_loop(soft_problem, bag_mean_logistic, method):
 
 def test_out_of_fold_instances(soft_problem, bag_mean_logistic):
     found = out_of_fold(
-        bag_mean_logistic(), soft_problem, cv=4, method="predict_instance_proba", level="instances"
+        bag_mean_logistic(), soft_problem, cv=4, method="instance_predict_proba", level="instances"
     )
     assert found.shape == (soft_problem.n_instances,)
     for train, test in SoftStratifiedGroupKFold(4).split(soft_problem):
         model = bag_mean_logistic().fit(soft_problem[train], soft_problem.labels[train])
         rows = np.isin(soft_problem.bag_of_instance, test)
-        np.testing.assert_array_equal(found[rows], model.predict_instance_proba(soft_problem[np.sort(test)]))
+        np.testing.assert_array_equal(found[rows], model.instance_predict_proba(soft_problem[np.sort(test)]))
 
 
 def test_out_of_fold_agrees_with_scikit_learn_where_that_is_right():
@@ -156,7 +173,7 @@ def test_out_of_fold_refusals(soft_problem, bag_mean_logistic):
     with pytest.raises(InvalidInputError, match="cv must be"):
         out_of_fold(model, soft_problem, cv=None)
     with pytest.raises(InvalidInputError, match=r"gave .* rows for .* bags"):
-        out_of_fold(model, soft_problem, method="predict_instance_proba")
+        out_of_fold(model, soft_problem, method="instance_predict_proba")
     with pytest.raises(InvalidInputError, match="needs Bags"):
         out_of_fold(LogisticRegression(), np.eye(10), [0, 1] * 5, cv=2, level="instances")
     with pytest.raises(ValueError, match="inconsistent numbers"):
@@ -170,3 +187,112 @@ def test_out_of_fold_keeps_bags_that_are_not_sorted(bag_mean_logistic):
     bags = Bags.from_ids(rng.normal(size=(30, 2)), rng.integers(0, 8, 30))
     y = np.linspace(0, 1, len(bags))
     assert out_of_fold(bag_mean_logistic(), bags, y, cv=2).shape == (len(bags), 2)
+
+
+@pytest.fixture
+def named(soft_problem):
+    return soft_problem.with_instances(soft_problem.instances, feature_names=["a", "b", "c"])
+
+
+def test_it_transforms_the_flat_rows_and_keeps_the_bags(soft_problem):
+    scaled = PerInstance(StandardScaler()).fit_transform(soft_problem)
+    assert isinstance(scaled, Bags)
+    np.testing.assert_array_equal(scaled.instances, StandardScaler().fit_transform(soft_problem.instances))
+    assert scaled.with_instances(soft_problem.instances) == soft_problem
+
+
+def test_it_is_fitted_on_training_bags_only(soft_problem):
+    scaler = PerInstance(StandardScaler()).fit(soft_problem[:50])
+    np.testing.assert_array_equal(scaler.transformer_.mean_, soft_problem[:50].instances.mean(axis=0))
+    moved = scaler.transform(soft_problem[50:]).instances
+    np.testing.assert_array_equal(moved, scaler.transformer_.transform(soft_problem[50:].instances))
+
+
+def test_weights_of_bags_count_as_repetition(soft_problem):
+    weight = np.arange(len(soft_problem)) % 3
+    weighted = PerInstance(StandardScaler()).fit(soft_problem, sample_weight=weight)
+    repeated = StandardScaler().fit(soft_problem[np.repeat(np.arange(len(weight)), weight)].instances)
+    np.testing.assert_allclose(weighted.transformer_.mean_, repeated.mean_, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(weighted.transformer_.scale_, repeated.scale_, rtol=1e-14)
+
+
+def test_weights_that_do_not_fit(soft_problem):
+    with pytest.raises(InvalidInputError, match="120 bags"):
+        PerInstance(StandardScaler()).fit(soft_problem, sample_weight=[1.0])
+    with pytest.raises(InputTypeError, match="PCA takes no sample_weight"):
+        PerInstance(PCA()).fit(soft_problem, sample_weight=np.ones(120))
+
+
+def test_feature_names_follow(named):
+    assert PerInstance(StandardScaler()).fit_transform(named).feature_names == ("a", "b", "c")
+    reduced = PerInstance(PCA(2)).fit(named)
+    assert reduced.transform(named).feature_names == ("pca0", "pca1")
+    assert reduced.get_feature_names_out().tolist() == ["pca0", "pca1"]
+    assert reduced.n_features_in_ == 3
+    constant = named.with_instances(named.instances * [1, 0, 1], feature_names=["a", "b", "c"])
+    assert PerInstance(VarianceThreshold()).fit_transform(constant).feature_names == ("a", "c")
+    assert PerInstance(FunctionTransformer(np.square)).fit_transform(named).feature_names == ("a", "b", "c")
+    nameless = PerInstance(FunctionTransformer(lambda rows: rows.to_numpy()[:, :2]))
+    assert nameless.fit_transform(named).feature_names is None
+
+
+def test_features_in_another_order_are_refused(named):
+    scaler = PerInstance(StandardScaler()).fit(named)
+    other = named.with_instances(named.instances, feature_names=["b", "a", "c"])
+    with pytest.raises(ValueError, match="feature names should match"):
+        scaler.transform(other)
+
+
+@pytest.mark.parametrize("container", ["pandas", "default"])
+def test_scikit_learns_output_setting_does_no_harm(named, container):
+    expected = PerInstance(StandardScaler()).fit_transform(named)
+    pipeline = make_pipeline(PerInstance(StandardScaler())).set_output(transform=container)
+    assert pipeline.fit_transform(named) == expected
+    inner = PerInstance(StandardScaler().set_output(transform=container))
+    assert inner.fit_transform(named) == expected
+    with sklearn.config_context(transform_output=container):
+        assert PerInstance(StandardScaler()).fit_transform(named) == expected
+
+
+def test_inverse(named):
+    scaler = PerInstance(StandardScaler()).fit(named)
+    back = scaler.inverse_transform(scaler.transform(named))
+    assert back.feature_names == ("a", "b", "c")
+    np.testing.assert_allclose(back.instances, named.instances, atol=1e-14)
+    assert not hasattr(PerInstance(VarianceThreshold()), "fit_inverse")
+    assert not hasattr(PerInstance(sklearn.preprocessing.Normalizer()), "inverse_transform")
+
+
+def test_cloning_and_parameters(soft_problem):
+    scaler = PerInstance(StandardScaler()).fit(soft_problem)
+    again = clone(scaler)
+    assert again.get_params()["transformer__with_mean"] is True
+    with pytest.raises(NotFittedError):
+        again.transform(soft_problem)
+    again.set_params(transformer__with_mean=False)
+    assert again.transformer.with_mean is False
+    assert scaler.transformer.with_mean is True
+
+
+def test_arrays_and_frames_pass_through():
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    np.testing.assert_array_equal(
+        PerInstance(StandardScaler()).fit_transform(rows), StandardScaler().fit_transform(rows)
+    )
+    weight = np.arange(20.0)
+    fitted = PerInstance(StandardScaler()).fit(pd.DataFrame(rows, columns=["a", "b"]), sample_weight=weight)
+    np.testing.assert_allclose(fitted.transformer_.mean_, np.average(rows, axis=0, weights=weight))
+
+
+def test_sparse_output_is_refused(soft_problem):
+    rounded = soft_problem.with_instances(soft_problem.instances.round())
+    with pytest.raises(InputTypeError, match="sparse"):
+        PerInstance(OneHotEncoder()).fit_transform(rounded)
+
+
+def test_pipeline_equals_its_parts(soft_problem, bag_mean_logistic):
+    pipeline = Pipeline([("scale", PerInstance(StandardScaler())), ("model", bag_mean_logistic())])
+    pipeline.fit(soft_problem, soft_problem.labels)
+    scaled = PerInstance(StandardScaler()).fit_transform(soft_problem)
+    model = bag_mean_logistic().fit(scaled, scaled.labels)
+    np.testing.assert_array_equal(pipeline.predict_proba(soft_problem), model.predict_proba(scaled))

@@ -35,7 +35,7 @@ from overread.models import SoftMILLogisticRegression
 
 @pytest.fixture
 def model():
-    return SoftMILLogisticRegression(lam=0.01)
+    return SoftMILLogisticRegression(alpha=0.01)
 
 
 @pytest.fixture
@@ -70,13 +70,13 @@ def test_cross_validation_is_the_plain_loop(soft_problem, pipeline):
 def test_grid_search_prefers_a_useful_penalty(soft_problem, pipeline):
     search = GridSearchCV(
         pipeline,
-        {"model__lam": [1.0, 0.01], "model__pooling": ["noisy_or", "mean"]},
+        {"model__alpha": [1.0, 0.01], "model__pooling": ["noisy_or", "mean"]},
         cv=SoftStratifiedGroupKFold(3),
         scoring={"soft_kl": soft_kl_scorer},
         refit="soft_kl",
     )
     search.fit(soft_problem, soft_problem.labels)
-    assert search.best_params_["model__lam"] == 0.01
+    assert search.best_params_["model__alpha"] == 0.01
     assert search.best_score_ > np.max(search.cv_results_["mean_test_soft_kl"][:2])
     assert search.predict_proba(soft_problem).shape == (120, 2)
 
@@ -131,7 +131,7 @@ def test_weights_reach_the_model(soft_problem, pipeline):
 
 def test_calibration_of_an_overpenalized_model(soft_problem):
     train, test = next(SoftStratifiedGroupKFold(3).split(soft_problem))
-    timid = SoftMILLogisticRegression(lam=0.1)
+    timid = SoftMILLogisticRegression(alpha=0.1)
     plain = clone(timid).fit(soft_problem[train], soft_problem.labels[train])
     calibrated = CalibratedSoftClassifier(timid, cv=4).fit(soft_problem[train], soft_problem.labels[train])
     labels = soft_problem.labels[test]
@@ -157,7 +157,7 @@ def test_instance_scores_out_of_fold_lead_back_to_candidates(model):
         signal=near * 2.0 + rng.normal(size=180), noise=rng.normal(size=180)
     )
     bags = make_bags(candidates, features, truth)
-    scores = out_of_fold(model, bags, cv=3, method="predict_instance_proba", level="instances")
+    scores = out_of_fold(model, bags, cv=3, method="instance_predict_proba", level="instances")
     table = candidates.merge(score_table(bags, soft=scores))
     assert len(table) == 180
     assert table.loc[near, "soft"].mean() > 2 * table.loc[~near, "soft"].mean()
@@ -170,7 +170,7 @@ def test_real_bags(shared_data, name, n_bags, least_accuracy):
     bags = Bags.from_ids(X, bag)
     assert len(bags) == n_bags
     assert bags.sizes.tolist() == np.bincount(bag).tolist()
-    model = SoftMILLogisticRegression(normalization="bags", lam=0.02)
+    model = SoftMILLogisticRegression(normalization="bags", alpha=0.02)
     proba = out_of_fold(model, bags, y, cv=PredefinedSplit(folds))[:, 1]
     theirs = cross_val_predict(model, bags, y, cv=PredefinedSplit(folds), method="predict_proba")[:, 1]
     np.testing.assert_allclose(proba, theirs, rtol=1e-12)

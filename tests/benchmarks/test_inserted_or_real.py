@@ -12,7 +12,7 @@ class ByColumn:
 
     feature_names_in_ = ("a",)
 
-    def decision_instance_function(self, table):
+    def instance_decision_function(self, table):
         return table["a"].to_numpy()
 
 

@@ -211,11 +211,11 @@ def test_hard_negative_hessian(problem):
 
 
 def test_modified_objective_with_reader_weights(problem):
-    """F = sum_mu a_mu D_mu + lam |w|, a = n / n_max, with gradient and Hessian sum_mu a_mu g_mu, a_mu H_mu."""
+    """F = sum_mu a_mu D_mu + alpha |w|, a = n / n_max, with gradient and Hessian sum_mu a_mu g_mu, a_mu H_mu."""
     a = [mpf(n) / max(problem.readers) for n in problem.readers]
     weights = np.array(problem.readers) / max(problem.readers)
     bags = problem.bags.with_reader_weight(weights)
-    objective = SoftMILObjective(bags, lam=0.5, normalization="none")
+    objective = SoftMILObjective(bags, alpha=0.5, normalization="none")
     w = problem.exact_w
     terms = list(zip(a, problem.exact_bags, problem.exact_labels, strict=True))
     F = sum(a_mu * divergence(bag, label, w) for a_mu, bag, label in terms) + mpf(0.5) * sum(map(abs, w))

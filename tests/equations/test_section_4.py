@@ -71,7 +71,7 @@ def test_kl_divergence(problem):
 @pytest.mark.parametrize("normalization", ["none", "bags", "class"])
 @pytest.mark.parametrize("divide_by_features", [False, True])
 def test_normalizations(problem, pooling, normalization, divide_by_features):
-    """F = D + lam |w|, (1/M) D + ..., (1/M+) D+ + (1/M-) D- + ..., with lam or lam / d."""
+    """F = D + alpha |w|, (1/M) D + ..., (1/M+) D+ + (1/M-) D- + ..., with alpha or alpha / d."""
     D = exact_divergences(problem, pooling)
     positive = [label > 0 for label in problem.labels]
     M, M_plus = len(D), sum(positive)
@@ -84,7 +84,7 @@ def test_normalizations(problem, pooling, normalization, divide_by_features):
     wanted += mpf(0.06) * sum(map(abs, problem.exact_w)) / (len(problem.w) if divide_by_features else 1)
     objective = SoftMILObjective(
         problem.bags,
-        lam=0.06,
+        alpha=0.06,
         normalization=normalization,
         divide_by_features=divide_by_features,
         pooling=pooling,
@@ -137,14 +137,14 @@ def test_the_estimator_minimizes_this_objective(problem, normalization, divide_b
     )
     model.fit(problem.bags, problem.labels)
     objective = SoftMILObjective(
-        problem.bags, lam=model.lam_, normalization=normalization, divide_by_features=divide_by_features
+        problem.bags, alpha=model.alpha_, normalization=normalization, divide_by_features=divide_by_features
     )
     w, b = model.coef_[0], model.intercept_[0]
     assert objective.value(w, b) == pytest.approx(model.fit_report_.objective, rel=1e-12)
     assert np.abs(objective.minimum_norm_subgradient(w, b)).max() <= 1e-8 * objective.strength
     larger = SoftMILObjective(
         problem.bags,
-        lam=1.0001 * model.lambda_max_,
+        alpha=1.0001 * model.alpha_max_,
         normalization=normalization,
         divide_by_features=divide_by_features,
     )

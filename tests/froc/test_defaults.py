@@ -12,7 +12,7 @@ from overread.cli.froc import froc as froc_command
 from overread.froc import _counting as defaults
 
 OWNED = {
-    "fp_targets": (defaults.FP_TARGETS, defaults.LAMBDA_FP_TARGETS, defaults.CHOICE_FP_TARGETS),
+    "fp_targets": (defaults.FP_TARGETS, defaults.ALPHA_FP_TARGETS, defaults.CHOICE_FP_TARGETS),
     "fp": (defaults.FP_TARGETS,),
     "n_bootstrap": (defaults.N_BOOTSTRAP, defaults.N_CHOICE_BOOTSTRAP),
     "n_permutations": (defaults.N_BOOTSTRAP,),

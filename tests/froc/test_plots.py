@@ -13,7 +13,7 @@ from overread._plots import save_figure
 from overread.errors import StorageError, UsageError
 from overread.froc import (
     FP_TARGETS,
-    LambdaRule,
+    AlphaRule,
     Matching,
     PathModels,
     ScoredSplit,
@@ -21,13 +21,13 @@ from overread.froc import (
     afroc_curve,
     calibration,
     case_ratings,
-    choose_lambda,
+    choose_alpha,
     match_detections,
     obuchowski_rockette,
     performance_at,
+    plot_alpha_choice,
     plot_calibration,
     plot_froc,
-    plot_lambda_choice,
     plot_reader_study,
     plot_setting_choices,
     sensitivity_at,
@@ -57,7 +57,7 @@ def diamonds(axes):
 
 def chosen_lambda():
     """Two sets in which each image has a lesion under its first candidate."""
-    lams, sets = np.array([0.01, 0.03, 0.1]), []
+    alphas, sets = np.array([0.01, 0.03, 0.1]), []
     for seed in (1, 2):
         rng = np.random.default_rng(seed)
         ids = [f"{i:02d}" for i in range(30)]
@@ -73,11 +73,11 @@ def chosen_lambda():
                 scores,
             )
         )
-    return choose_lambda(
-        PathModels(lams, [30, 20, 10]),
+    return choose_alpha(
+        PathModels(alphas, [30, 20, 10]),
         ScoredSplit(*sets[0]),
         ScoredSplit(*sets[1]),
-        LambdaRule(tolerance=1, max_gap=1),
+        AlphaRule(tolerance=1, max_gap=1),
         n_bootstrap=20,
     )
 
@@ -111,7 +111,7 @@ def test_figure_4_of_one_set():
 
 def test_figure_3_shows_both_sensitivities_and_the_choice():
     choice = chosen_lambda()
-    figure = plot_lambda_choice(choice)
+    figure = plot_alpha_choice(choice)
     assert len(figure.axes) == 6
     upper, other, lower, _, last, _ = figure.axes
     assert (upper.get_title(), other.get_title()) == ("FP = 0.5 per image", "FP = 1 per image")
@@ -123,7 +123,7 @@ def test_figure_3_shows_both_sensitivities_and_the_choice():
         np.testing.assert_allclose(validation.get_ydata(), part[f"validation_{measure}"])
         assert training.get_linewidth() > validation.get_linewidth()
         assert (validation.get_linestyle(), to_hex(validation.get_color())) == ("--", colour)
-    assert any(np.allclose(line.get_xdata(), choice.lam) for line in lower.lines)
+    assert any(np.allclose(line.get_xdata(), choice.alpha) for line in lower.lines)
     assert last.get_xscale() == "log"
     assert len(upper.patches) == 3
 

@@ -49,10 +49,12 @@ def test_agrees_with_match(tables, single_reader):
 def test_in_cross_validation_and_search(tables):
     candidates, truth, images, features = tables
     bags = make_bags(candidates, features, truth, images=images)
-    model = make_pipeline(PerInstance(StandardScaler()), SoftMILLogisticRegression(lam=0.01))
+    model = make_pipeline(PerInstance(StandardScaler()), SoftMILLogisticRegression(alpha=0.01))
     scores = cross_val_score(model, bags, bags.labels, cv=3, scoring=FrocScorer(fp_target=1.0))
     assert ((scores >= 0) & (scores <= 1)).all()
-    search = GridSearchCV(model, {"softmillogisticregression__lam": [0.001, 0.1]}, cv=3, scoring=FrocScorer())
+    search = GridSearchCV(
+        model, {"softmillogisticregression__alpha": [0.001, 0.1]}, cv=3, scoring=FrocScorer()
+    )
     assert 0 <= search.fit(bags, bags.labels).best_score_ <= 1
 
 

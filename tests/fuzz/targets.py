@@ -127,7 +127,7 @@ def fitted() -> SoftMILLogisticRegression:
     bags = Bags.singletons(
         random.normal(size=(40, 2)), labels=random.uniform(size=40), feature_names=["a", "b"]
     )
-    return SoftMILLogisticRegression(lam=0.01).fit(bags, bags.labels)
+    return SoftMILLogisticRegression(alpha=0.01).fit(bags, bags.labels)
 
 
 def detector_seeds() -> list[bytes]:
@@ -138,7 +138,7 @@ def detector_seeds() -> list[bytes]:
     bags = Bags.singletons(random.normal(size=(40, 2)), labels=labels, feature_names=names)
     made = Detector(
         name="Soft",
-        model=SoftMILLogisticRegression(lam=1e-4).fit(bags, labels),
+        model=SoftMILLogisticRegression(alpha=1e-4).fit(bags, labels),
         score_map=ScoreCalibration("sigmoid", 1.5, -0.25, [], [], {}),
         operating_points=(OperatingPoint(0.5, 1.0), OperatingPoint(1.0, 0.5)),
         domain=ChestDomain(),

@@ -16,11 +16,11 @@ ALL_CASES = L1_CASES + ELASTIC_CASES
 FITS = [(case["name"], case.get("l1_ratio", 1.0), fit) for case in ALL_CASES for fit in case["fits"]]
 
 
-def objective(problem, w, b, lam, l1_ratio):
+def objective(problem, w, b, alpha, l1_ratio):
     z = problem.X @ w + b
     loss = np.logaddexp(0.0, z) - problem.y * z
     penalty = l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * (w**2).sum()
-    return problem.weight @ loss / problem.weight.sum() + lam * penalty
+    return problem.weight @ loss / problem.weight.sum() + alpha * penalty
 
 
 @pytest.mark.parametrize("case", ALL_CASES, ids=lambda case: f"{case['name']}-{case.get('l1_ratio', 1)}")
@@ -39,7 +39,7 @@ def test_lambda_max_is_that_of_l1_over_its_share(case):
     problem = make_problem(case["name"])
     model = SoftMILLogisticRegression(penalty=ElasticNet(case["l1_ratio"]), standardize=False)
     model.fit(problem.X, problem.y, sample_weight=problem.weight)
-    assert model.lambda_max_ == pytest.approx(case["lambda_max"], rel=1e-11)
+    assert model.alpha_max_ == pytest.approx(case["lambda_max"], rel=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_objective_and_support_equal_the_peers(name, l1_ratio, fit):
     problem = make_problem(name)
     penalty = "l1" if l1_ratio == 1 else ElasticNet(l1_ratio)
     model = SoftMILLogisticRegression(
-        lam=fit["lam"], penalty=penalty, normalization="bags", standardize=False, tol=1e-10
+        alpha=fit["lam"], penalty=penalty, normalization="bags", standardize=False, tol=1e-10
     )
     model.fit(problem.X, problem.y, sample_weight=problem.weight)
     w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])

@@ -60,14 +60,14 @@ def expected(table):
 def test_hard_labels_of_single_instances_are_scikit_learn_s_trees(table, fitted, expected):
     X, _ = table
     np.testing.assert_allclose(
-        fitted.decision_instance_function(X), expected.decision_function(X), rtol=0, atol=1e-12
+        fitted.instance_decision_function(X), expected.decision_function(X), rtol=0, atol=1e-12
     )
     np.testing.assert_allclose(fitted.decision_function(X), expected.decision_function(X), rtol=0, atol=1e-9)
     np.testing.assert_allclose(fitted.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-12)
     assert np.array_equal(fitted.predict(X), expected.predict(X))
     fresh = np.random.default_rng(1).normal(size=(300, 6)) * 3
     np.testing.assert_allclose(
-        fitted.decision_instance_function(fresh), expected.decision_function(fresh), rtol=0, atol=1e-12
+        fitted.instance_decision_function(fresh), expected.decision_function(fresh), rtol=0, atol=1e-12
     )
 
 
@@ -76,7 +76,7 @@ def test_values_on_a_threshold_go_where_scikit_learn_sends_them(fitted, expected
     X = np.zeros((splits.sum(), 6))
     X[np.arange(len(X)), fitted.feature_[splits]] = fitted.threshold_[splits]
     np.testing.assert_allclose(
-        fitted.decision_instance_function(X), expected.decision_function(X), rtol=0, atol=1e-12
+        fitted.instance_decision_function(X), expected.decision_function(X), rtol=0, atol=1e-12
     )
 
 
@@ -87,7 +87,7 @@ def test_missing_values_go_where_scikit_learn_sends_them(table):
     model = BoostedBags(**OPTIONS)
     model.n_features_in_ = X.shape[1]
     model._keep(grown)
-    found = model.score_used(holes[:, model.used_columns_])
+    found = model.decision_on_support(holes[:, model.support_])
     np.testing.assert_allclose(found, grown.decision_function(holes), rtol=0, atol=1e-12)
 
 
@@ -100,7 +100,7 @@ def test_a_split_of_missing_values_against_all_others():
     model.n_features_in_ = 1
     model._keep(grown)
     assert np.isfinite(model.threshold_).all()
-    np.testing.assert_allclose(model.score_used(X), grown.decision_function(X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.decision_on_support(X), grown.decision_function(X), rtol=0, atol=1e-12)
 
 
 def test_bags_with_missing_values_are_refused(table):
@@ -122,7 +122,7 @@ def test_soft_labels_are_weighted_rows_of_both_classes(make_mil):
     model = BoostedBags(**OPTIONS, random_state=0).fit(mil.bags, mil.y)
     # Another order of rows adds up scikit-learn's float32 gradients in another order.
     np.testing.assert_allclose(
-        model.decision_instance_function(mil.X), grown.decision_function(mil.X), atol=1e-5
+        model.instance_decision_function(mil.X), grown.decision_function(mil.X), atol=1e-5
     )
 
 
@@ -134,14 +134,14 @@ def test_reader_weights_of_the_bags_count(make_mil):
     two = BoostedBags(**OPTIONS).fit(mil.bags, mil.y, sample_weight=weight)
     plain = BoostedBags(**OPTIONS).fit(mil.bags, mil.y)
     np.testing.assert_allclose(
-        one.decision_instance_function(mil.X), two.decision_instance_function(mil.X), atol=1e-6
+        one.instance_decision_function(mil.X), two.instance_decision_function(mil.X), atol=1e-6
     )
-    assert not np.allclose(one.decision_instance_function(mil.X), plain.decision_instance_function(mil.X))
+    assert not np.allclose(one.instance_decision_function(mil.X), plain.instance_decision_function(mil.X))
 
 
 def test_a_bag_is_the_noisy_or_of_its_instances(mil):
     model = BoostedBags(**OPTIONS).fit(mil.bags, mil.y)
-    z = model.decision_instance_function(mil.X)
+    z = model.instance_decision_function(mil.X)
     for bag, found in enumerate(model.predict_proba(mil.bags)[:, 1]):
         none = np.prod(1 / (1 + np.exp(z[mil.ids == bag])))
         assert found == pytest.approx(1 - none, abs=1e-12)
@@ -159,20 +159,20 @@ def test_only_used_columns_are_looked_at(table, fitted):
     X, _ = table
     lean = BoostedBags(n_trees=2, max_leaves=3, min_instances=5).fit(*table)
     assert 0 < lean.n_features_ < 6
-    used = lean.used_columns_
-    assert np.array_equal(lean.score_used(X[:, used]), lean.decision_instance_function(X))
+    used = lean.support_
+    assert np.array_equal(lean.decision_on_support(X[:, used]), lean.instance_decision_function(X))
     spoilt = X.copy()
     spoilt[:, np.setdiff1d(np.arange(6), used)] = 1e300
-    assert np.array_equal(lean.decision_instance_function(spoilt), lean.decision_instance_function(X))
+    assert np.array_equal(lean.instance_decision_function(spoilt), lean.instance_decision_function(X))
     assert set(used) == set(np.flatnonzero(lean.gains_))
     assert fitted.gains_.argmax() in (1, 4)
 
 
 def test_float32_and_columns_in_any_memory_order(table, fitted):
     X = table[0].astype(np.float32)
-    found = fitted.decision_instance_function(X)
-    assert np.array_equal(fitted.decision_instance_function(np.asfortranarray(X)), found)
-    assert np.array_equal(fitted.score_used(np.asfortranarray(X)[:, fitted.used_columns_]), found)
+    found = fitted.instance_decision_function(X)
+    assert np.array_equal(fitted.instance_decision_function(np.asfortranarray(X)), found)
+    assert np.array_equal(fitted.decision_on_support(np.asfortranarray(X)[:, fitted.support_]), found)
 
 
 @pytest.mark.parametrize("with_names", [False, True])
@@ -182,7 +182,7 @@ def test_it_comes_back_bit_by_bit(table, tmp_path, with_names):
     model = BoostedBags(**OPTIONS, random_state=0).fit(X, y)
     save_model(model, tmp_path / "m.json")
     again = load_model(tmp_path / "m.json")
-    assert np.array_equal(again.decision_instance_function(X), model.decision_instance_function(X))
+    assert np.array_equal(again.instance_decision_function(X), model.instance_decision_function(X))
     assert again.get_params() == model.get_params()
     assert model_bytes(again) == model_bytes(model) == (tmp_path / "m.json").read_bytes()
     assert b"Predictor" not in model_bytes(model)

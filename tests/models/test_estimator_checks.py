@@ -13,8 +13,10 @@ import pytest
 SCRIPT = """
 import json, sys, warnings
 from sklearn.utils.estimator_checks import check_estimator
-from overread.models import SoftMILLogisticRegression, SoftMILPath
-model = {"classifier": SoftMILLogisticRegression, "path": SoftMILPath}[sys.argv[1]]()
+from overread.models import SoftMILLogisticRegression, SoftMILPath, SoftMILPathCV
+model = {"classifier": SoftMILLogisticRegression, "path": SoftMILPath, "cv": SoftMILPathCV}[sys.argv[1]]()
+if sys.argv[1] == "cv":
+    model.set_params(n_alphas=5, cv=3)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     results = check_estimator(model, on_skip=None, on_fail=None)
@@ -22,7 +24,7 @@ print(json.dumps([[r["check_name"], r["status"], repr(r["exception"]), r["expect
 """
 
 
-@pytest.mark.parametrize(("kind", "fewest"), [("classifier", 60), ("path", 30)])
+@pytest.mark.parametrize(("kind", "fewest"), [("classifier", 60), ("path", 30), ("cv", 60)])
 def test_check_estimator_passes_whole(kind, fewest):
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
     done = subprocess.run(

@@ -54,11 +54,11 @@ class Setting:
         return float(np.finfo(self.dtype).eps)
 
 
+# Each precision, normalization and kind of weights once a day; every combination in `make test-all`.
+DAILY = {(np.float32, "none", False), (np.float64, "bags", False), (np.float32, "class", True)}
 SETTINGS = [
-    Setting(dtype, normalization, weighted)
-    for dtype, normalization, weighted in product(
-        (np.float32, np.float64), ("none", "bags", "class"), (False, True)
-    )
+    pytest.param(Setting(*one), marks=[] if one in DAILY else pytest.mark.slow)
+    for one in product((np.float32, np.float64), ("none", "bags", "class"), (False, True))
 ]
 
 
@@ -194,7 +194,7 @@ def test_row_10_two_equal_columns(setting, data):
     one, two = setting.fit(data.X, data.y, data.ids), setting.fit(doubled, data.y, data.ids)
     assert_good(two)
     assert two.fit_report_.objective == pytest.approx(one.fit_report_.objective, rel=1e-6)
-    assert two.lambda_max_ == pytest.approx(one.lambda_max_, rel=1e-12)
+    assert two.alpha_max_ == pytest.approx(one.alpha_max_, rel=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -227,11 +227,11 @@ def test_row_13_more_features_than_instances(setting, make_mil):
     residual = np.repeat(-weight * (y * beta - (1 - y)), np.diff([*starts, len(z)])) * expit(z)
     gradient = X.astype(float).T @ residual
     active = model.coef_[0] != 0
-    slack = 1e-5 * model.lam_
-    assert np.abs(gradient + model.lam_ * np.sign(model.coef_[0]))[active].max() <= slack
-    assert np.abs(gradient[~active]).max() <= model.lam_ + slack
+    slack = 1e-5 * model.alpha_
+    assert np.abs(gradient + model.alpha_ * np.sign(model.coef_[0]))[active].max() <= slack
+    assert np.abs(gradient[~active]).max() <= model.alpha_ + slack
     loss = loss_by_definition(model, X, ids, y, weight)
-    penalty = model.lam_ * np.abs(model.coef_).sum()
+    penalty = model.alpha_ * np.abs(model.coef_).sum()
     assert model.fit_report_.objective == pytest.approx(loss + penalty, rel=1e-6)
 
 
@@ -262,16 +262,16 @@ def test_row_17_singletons_are_logistic_regression(data, normalization, fraction
     """scikit-learn penalizes its intercept in liblinear and shrinks it; saga does neither."""
     X, y = data.X, (data.X[:, 0] + np.sin(37.0 * np.arange(len(data.X))) > 0.5).astype(float)
     setting = Setting(np.float64, normalization, weighted=True)
-    lam = fraction * setting.fit(X, y, standardize=False).lambda_max_
-    model = setting.fit(X, y, lam=lam, standardize=False, tol=1e-10)
+    alpha = fraction * setting.fit(X, y, standardize=False).alpha_max_
+    model = setting.fit(X, y, alpha=alpha, standardize=False, tol=1e-10)
     weight = weights_by_definition(setting, y)
     l1 = {"l1_ratio": 1.0} if Version(sklearn.__version__) >= Version("1.8") else {"penalty": "l1"}
-    peer = LogisticRegression(C=1.0 / lam, **l1, solver="saga", tol=1e-12, max_iter=100_000)
+    peer = LogisticRegression(C=1.0 / alpha, **l1, solver="saga", tol=1e-12, max_iter=100_000)
     peer.fit(X, y, sample_weight=weight)
 
     def objective(w, b):
         z = X @ w + b
-        return weight @ (np.logaddexp(0.0, z) - y * z) + lam * np.abs(w).sum()
+        return weight @ (np.logaddexp(0.0, z) - y * z) + alpha * np.abs(w).sum()
 
     ours = objective(model.coef_[0], model.intercept_[0])
     assert ours == pytest.approx(model.fit_report_.objective, rel=1e-12)
@@ -284,16 +284,16 @@ def test_row_17_soft_singletons_against_a_smooth_solver(data, fraction):
     """w = u - v with u, v >= 0 makes the problem smooth, for scipy's L-BFGS-B."""
     X, d = data.X, N_FEATURES
     y = np.round(expit(X[:, 0] + np.sin(37.0 * np.arange(len(X)))) * 4) / 4
-    lam = fraction * SoftMILLogisticRegression(standardize=False).fit(X, y).lambda_max_
-    model = SoftMILLogisticRegression(lam=lam, standardize=False, tol=1e-10).fit(X, y)
+    alpha = fraction * SoftMILLogisticRegression(standardize=False).fit(X, y).alpha_max_
+    model = SoftMILLogisticRegression(alpha=alpha, standardize=False, tol=1e-10).fit(X, y)
 
     def objective(theta):
         u, v, b = theta[:d], theta[d:-1], theta[-1]
         z = X @ (u - v) + b
         residual = (expit(z) - y) / len(y)
         g = X.T @ residual
-        value = (np.logaddexp(0.0, z) - y * z).mean() + lam * (u + v).sum()
-        return value, np.concatenate([g + lam, lam - g, [residual.sum()]])
+        value = (np.logaddexp(0.0, z) - y * z).mean() + alpha * (u + v).sum()
+        return value, np.concatenate([g + alpha, alpha - g, [residual.sum()]])
 
     bounds = [(0, None)] * (2 * d) + [(None, None)]
     peer = minimize(
@@ -314,7 +314,7 @@ def test_row_18_a_bag_of_100_000(dtype):
     X = random.normal(size=(100_020, 3)).astype(dtype)
     ids = np.concatenate([np.zeros(100_000, dtype=int), np.arange(1, 21)])
     y = np.concatenate([[0.5], (X[100_000:, 0] > 0).astype(float)])
-    model = SoftMILLogisticRegression(lam=0.05).fit(X, y, bags=ids)
+    model = SoftMILLogisticRegression(alpha=0.05).fit(X, y, bags=ids)
     assert_good(model)
     z = X.astype(np.longdouble) @ model.coef_[0].astype(np.longdouble) + np.longdouble(model.intercept_[0])
     softplus = np.logaddexp(np.longdouble(0), z)
@@ -340,18 +340,18 @@ def test_row_20_100_000_singletons(dtype):
     random = np.random.default_rng(4)
     X = random.normal(size=(100_000, 4)).astype(dtype)
     y = (X[:, 0] + random.normal(size=100_000) > 1).astype(int)
-    model = SoftMILLogisticRegression(lam=0.01).fit(X, y, bags=np.arange(100_000))
+    model = SoftMILLogisticRegression(alpha=0.01).fit(X, y, bags=np.arange(100_000))
     assert_good(model)
     assert model.fit_report_.rows_sampled
-    again = SoftMILLogisticRegression(lam=0.01).fit(X, y)
+    again = SoftMILLogisticRegression(alpha=0.01).fit(X, y)
     assert again.coef_.tolist() == model.coef_.tolist()
 
 
 @pytest.mark.parametrize("label", [pytest.param(0, id="row_21"), pytest.param(1, id="row_22")])
-@pytest.mark.parametrize("lam", [None, 0.0, 0.1])
-def test_rows_21_and_22_all_labels_equal(setting, data, label, lam):
+@pytest.mark.parametrize("alpha", [None, 0.0, 0.1])
+def test_rows_21_and_22_all_labels_equal(setting, data, label, alpha):
     with pytest.warns(DataWarning, match=f"every label is {label}"):
-        model = setting.fit(data.X, np.full(N_BAGS, label), data.ids, lam=lam)
+        model = setting.fit(data.X, np.full(N_BAGS, label), data.ids, alpha=alpha)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.intercept_).all()
     assert not model.coef_.any()
@@ -412,12 +412,12 @@ def separable(make_mil):
     return X, y, easy.ids
 
 
-@pytest.mark.parametrize("lam", [pytest.param(0.0, id="row_28"), pytest.param(1e-12, id="row_29")])
-def test_rows_28_and_29_separable_labels_and_hardly_a_penalty(setting, separable, lam):
+@pytest.mark.parametrize("alpha", [pytest.param(0.0, id="row_28"), pytest.param(1e-12, id="row_29")])
+def test_rows_28_and_29_separable_labels_and_hardly_a_penalty(setting, separable, alpha):
     X, y, ids = separable
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = setting.fit(X, y, ids, lam=lam)
+        model = setting.fit(X, y, ids, alpha=alpha)
     kinds = {warning.category for warning in caught}
     assert kinds
     assert kinds <= {DataWarning, ConvergenceWarning}
@@ -431,26 +431,26 @@ def test_rows_28_and_29_separable_labels_and_hardly_a_penalty(setting, separable
 
 
 def test_row_30_a_huge_penalty(setting, data):
-    model = setting.fit(data.X, data.y, data.ids, lam=1e300)
+    model = setting.fit(data.X, data.y, data.ids, alpha=1e300)
     assert_good(model)
     assert not model.coef_.any()
 
 
 @pytest.mark.parametrize("standardize", [True, False])
 def test_row_31_the_largest_penalty_is_exact(setting, data, standardize):
-    lam = setting.fit(data.X, data.y, data.ids, standardize=standardize).lambda_max_
-    at = setting.fit(data.X, data.y, data.ids, lam=lam, standardize=standardize)
-    below = setting.fit(data.X, data.y, data.ids, lam=0.999 * lam, standardize=standardize)
+    alpha = setting.fit(data.X, data.y, data.ids, standardize=standardize).alpha_max_
+    at = setting.fit(data.X, data.y, data.ids, alpha=alpha, standardize=standardize)
+    below = setting.fit(data.X, data.y, data.ids, alpha=0.999 * alpha, standardize=standardize)
     assert not at.coef_.any()
     assert below.coef_.any()
     assert_good(at)
     assert_good(below)
 
 
-@pytest.mark.parametrize("lam", [-1e-300, -1.0, np.nan, np.inf, "1", True, [1.0]])
-def test_row_32_a_penalty_that_is_none(setting, data, lam):
-    with pytest.raises(InvalidInputError, match="lam="):
-        setting.fit(data.X, data.y, data.ids, lam=lam)
+@pytest.mark.parametrize("alpha", [-1e-300, -1.0, np.nan, np.inf, "1", True, [1.0]])
+def test_row_32_a_penalty_that_is_none(setting, data, alpha):
+    with pytest.raises(InvalidInputError, match="alpha="):
+        setting.fit(data.X, data.y, data.ids, alpha=alpha)
 
 
 @pytest.mark.parametrize("name", ["sample_weight", "reader_weight"])
@@ -485,8 +485,8 @@ def test_row_36_weights_of_every_size(setting, data, name):
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
 def test_row_36_weights_all_tiny_or_all_huge(data, scale):
     """Where the normalization divides by their sum, a common factor changes nothing."""
-    plain = SoftMILLogisticRegression(lam=0.02).fit(data.X, data.y, bags=data.ids)
-    scaled = SoftMILLogisticRegression(lam=0.02)
+    plain = SoftMILLogisticRegression(alpha=0.02).fit(data.X, data.y, bags=data.ids)
+    scaled = SoftMILLogisticRegression(alpha=0.02)
     scaled.fit(data.X, data.y, bags=data.ids, sample_weight=np.full(N_BAGS, scale))
     np.testing.assert_allclose(scaled.coef_, plain.coef_, rtol=0, atol=1e-9)
 
@@ -500,7 +500,7 @@ def test_row_37_a_weight_of_k_is_a_bag_k_times(setting, data):
     matrices = [bags[int(position)] for position in order]
     repeated = setting.model(tol=1e-12).fit(Bags.from_list(matrices), data.y[order])
     bound = 1e-10 if setting.dtype == np.float64 else 1e-6
-    assert repeated.lambda_max_ == pytest.approx(weighted.lambda_max_, rel=bound)
+    assert repeated.alpha_max_ == pytest.approx(weighted.alpha_max_, rel=bound)
     np.testing.assert_allclose(repeated.coef_, weighted.coef_, rtol=0, atol=bound)
     np.testing.assert_allclose(
         probabilities(repeated, bags), probabilities(weighted, bags), rtol=0, atol=bound
@@ -513,7 +513,7 @@ def test_row_38_duplicated_bags(setting, data):
     once = setting.fit(data.X, data.y, data.ids, tol=1e-10)
     assert_good(twice)
     factor = 2.0 if setting.normalization == "none" else 1.0
-    assert twice.lambda_max_ == pytest.approx(factor * once.lambda_max_, rel=1e-6)
+    assert twice.alpha_max_ == pytest.approx(factor * once.alpha_max_, rel=1e-6)
     np.testing.assert_allclose(twice.coef_, once.coef_, rtol=0, atol=1e-5)
 
 
@@ -542,7 +542,7 @@ def test_row_41_float32_is_close_to_float64(setting, data):
     single = Setting(np.float32, setting.normalization, setting.weighted).fit(data.X, data.y, data.ids)
     double = Setting(np.float64, setting.normalization, setting.weighted).fit(data.X, data.y, data.ids)
     assert single.fit_report_.objective == pytest.approx(double.fit_report_.objective, rel=1e-5)
-    assert single.lambda_max_ == pytest.approx(double.lambda_max_, rel=1e-5)
+    assert single.alpha_max_ == pytest.approx(double.alpha_max_, rel=1e-5)
     expected = probabilities(double, data.X, data.ids)
     np.testing.assert_allclose(probabilities(single, data.X, data.ids), expected, rtol=0, atol=1e-5)
 
@@ -637,7 +637,7 @@ def test_row_46_scores_of_10_000_in_the_line_search(setting, data, scale):
         model = setting.fit(scale * data.X, data.y, data.ids, standardize=False, warm_start=True)
         assert_good(model)
         model.coef_ = np.where(data.X[0] > 0, 1.0, -1.0)[None, :]
-        model.lam = model.lam_
+        model.alpha = model.alpha_
         again = model.fit(
             scale * data.X.astype(setting.dtype), data.y, bags=data.ids, sample_weight=setting.weights(N_BAGS)
         )

@@ -33,7 +33,7 @@ def test_the_page_finds_the_features_that_matter(namespace):
 
 
 def test_the_page_chooses_a_penalty_inside_its_grid(namespace):
-    assert 0 < namespace["best"] < len(namespace["whole"].lambdas_) - 1
+    assert 0 < namespace["best"] < len(namespace["whole"].alphas_) - 1
     assert np.isfinite(namespace["divergence"]).all()
 
 

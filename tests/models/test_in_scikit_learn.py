@@ -22,7 +22,7 @@ from overread.bags import Bags, PerInstance, SoftStratifiedGroupKFold, out_of_fo
 from overread.errors import InvalidInputError
 from overread.models import SoftMILLogisticRegression
 
-MODEL = SoftMILLogisticRegression(lam=0.02)
+MODEL = SoftMILLogisticRegression(alpha=0.02)
 
 
 def by_hand(problem, splits):
@@ -30,7 +30,7 @@ def by_hand(problem, splits):
     bags = problem.bags
     scores = []
     for train, test in splits:
-        model = SoftMILLogisticRegression(lam=0.02).fit(bags[train], problem.y[train])
+        model = SoftMILLogisticRegression(alpha=0.02).fit(bags[train], problem.y[train])
         scores.append(model.score(bags[test], problem.y[test]))
     return scores
 
@@ -62,14 +62,14 @@ def test_grid_search_and_groups(make_mil):
     groups = np.arange(len(mil.y)) // 3
     grid = GridSearchCV(
         SoftMILLogisticRegression(),
-        {"lam": [0.005, 0.05, 10.0], "normalization": ["bags", "class"]},
+        {"alpha": [0.005, 0.05, 10.0], "normalization": ["bags", "class"]},
         cv=SoftStratifiedGroupKFold(3),
     )
     grid.fit(mil.bags.with_groups(groups), mil.y, groups=groups)
-    assert grid.best_params_["lam"] < 10.0
+    assert grid.best_params_["alpha"] < 10.0
     assert grid.best_estimator_.fit_report_.converged
     assert grid.score(mil.bags, mil.y) == grid.best_estimator_.score(mil.bags, mil.y)
-    plain = GridSearchCV(SoftMILLogisticRegression(), {"lam": [0.02]}, cv=GroupKFold(3), n_jobs=2)
+    plain = GridSearchCV(SoftMILLogisticRegression(), {"alpha": [0.02]}, cv=GroupKFold(3), n_jobs=2)
     assert np.isfinite(plain.fit(mil.bags, mil.y, groups=groups).best_score_)
 
 
@@ -78,20 +78,20 @@ def test_pipeline(mil):
     frame = pd.DataFrame(1000 * mil.X + 7, columns=names)
     bags = Bags.from_ids(frame, mil.ids)
     pipeline = make_pipeline(
-        PerInstance(StandardScaler()), SoftMILLogisticRegression(lam=0.02, standardize=False, tol=1e-10)
+        PerInstance(StandardScaler()), SoftMILLogisticRegression(alpha=0.02, standardize=False, tol=1e-10)
     )
     pipeline.fit(bags, mil.y)
-    direct = SoftMILLogisticRegression(lam=0.02, tol=1e-10).fit(bags, mil.y)
+    direct = SoftMILLogisticRegression(alpha=0.02, tol=1e-10).fit(bags, mil.y)
     np.testing.assert_allclose(pipeline.predict_proba(bags), direct.predict_proba(bags), rtol=0, atol=1e-8)
     assert pipeline[-1].feature_names_in_.tolist() == names
     assert len(cross_val_score(pipeline, bags, mil.y, cv=KFold(3))) == 3
-    search = GridSearchCV(pipeline, {"softmillogisticregression__lam": [0.01, 0.1]}, cv=KFold(3))
+    search = GridSearchCV(pipeline, {"softmillogisticregression__alpha": [0.01, 0.1]}, cv=KFold(3))
     assert np.isfinite(search.fit(bags, mil.y).best_score_)
 
 
 def test_train_test_split(mil):
     train, test, y_train, y_test = train_test_split(mil.bags, mil.y, test_size=0.3, random_state=0)
-    model = SoftMILLogisticRegression(lam=0.02).fit(train, y_train)
+    model = SoftMILLogisticRegression(alpha=0.02).fit(train, y_train)
     assert model.predict_proba(test).shape == (len(y_test), 2)
     assert np.isfinite(model.score(test, y_test))
 

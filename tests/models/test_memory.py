@@ -31,13 +31,13 @@ order = sys.argv[1]
 X, y, ids = problem(1200, order)
 if ids is None:
     y = np.where(X[:, 0] > 1.5, 0.75, 0.0)
-SoftMILPath(n_lambdas=3).fit(X, y, bags=ids)
+SoftMILPath(n_alphas=3).fit(X, y, bags=ids)
 X, y, ids = problem(20_000, order)
 if ids is None:
     y = np.where(X[:, 0] > 1.5, 0.75, 0.0)
 X.sum()
 before = peak()
-SoftMILPath(n_lambdas=15).fit(X, y, bags=ids)
+SoftMILPath(n_alphas=15).fit(X, y, bags=ids)
 print((peak() - before) / X.nbytes)
 """
 

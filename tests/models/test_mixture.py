@@ -1,12 +1,18 @@
-"""ReaderMixture: the sum of its readers, readers who do not read, and what its weights say of skill."""
+"""ReaderMixture: the sum of its readers, readers who do not read, and what its weights say of skill.
+
+The bootstrap draws whole groups, and its spread is that of independent samples.
+"""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 from benchmarks.baseline_checks import mean_interval, rank_correlation
 
-from overread.bags import StoredInstances, make_bags, reader_bags
+from overread.bags import Bags, StoredInstances, make_bags, reader_bags
 from overread.errors import DataWarning, InvalidInputError
-from overread.models import ReaderMixture
+from overread.models import RVMMIL, ReaderMixture
+from overread.models._mixture import bootstrap_weights
 from overread.simulate import candidate_cohort
 from overread.truth import merge_marks
 
@@ -37,7 +43,7 @@ def test_the_mixture_is_the_sum_of_its_readers(mixture, golden):
     standard = (scores - mixture.score_means_) / mixture.score_deviations_
     np.testing.assert_allclose(standard.std(axis=0), 1.0, rtol=1e-6)
     mixed = standard @ mixture.importance_ + mixture.mixture_intercept_
-    np.testing.assert_allclose(mixture.decision_instance_function(golden), mixed, atol=1e-8)
+    np.testing.assert_allclose(mixture.instance_decision_function(golden), mixed, atol=1e-8)
     assert mixture.n_features_ == np.count_nonzero(mixture.reader_coefs_.any(axis=0))
     table = mixture.reader_importance_
     assert (table["low"] < table["high"]).all()
@@ -134,3 +140,33 @@ def test_features_in_a_file_give_the_same_mixture(cohort, golden, tmp_path, scor
     )
     np.testing.assert_allclose(outside.coef_, inside.coef_, rtol=0, atol=1e-9)
     np.testing.assert_allclose(outside.importance_, inside.importance_, rtol=1e-7)
+
+
+def make(seed, n_bags=120, per_group=3):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_bags, 2))
+    y = (X[:, 0] + random.logistic(size=n_bags) > 0).astype(float)
+    groups = np.repeat(np.arange(n_bags // per_group), per_group)
+    return Bags.from_ids(X, np.arange(n_bags), groups=groups), y
+
+
+def network():
+    return RVMMIL(update="fixed", alpha_init=1e-3, prune_bound=1e6, standardize=False)
+
+
+def test_a_draw_is_a_fit_with_groups_counted():
+    bags, y = make(0)
+    weights = bootstrap_weights(network(), bags, y, 2, seed=5)
+    assert weights.shape == (2, 2)
+    drawn = np.random.default_rng(5).multinomial(40, np.full(40, 1 / 40))
+    expected = network().fit(bags, y, sample_weight=np.repeat(drawn, 3).astype(float))
+    np.testing.assert_allclose(weights[0], expected.coef_[0], rtol=1e-6)
+    assert np.array_equal(bootstrap_weights(network(), bags, y, 2, seed=5), weights)
+
+
+def test_its_spread_is_that_of_new_samples():
+    bags, y = make(1)
+    spread = bootstrap_weights(network(), bags, y, 60, seed=0).std(axis=0)
+    fresh = np.array([network().fit(*make(seed)).coef_[0] for seed in range(100, 160)]).std(axis=0)
+    assert (spread / fresh > 0.6).all()
+    assert (spread / fresh < 1.7).all()

@@ -18,7 +18,7 @@ def read(folder, name):
     return Bags.from_ids(stored["X"], stored["bag"]), stored["y"].astype(float)
 
 
-def from_random_coefficients(bags, y, lam, scales):
+def from_random_coefficients(bags, y, alpha, scales):
     """Objectives reached from dense random starts, which the estimator itself would refuse as worse than w = 0."""
     problem = prepare(
         bags,
@@ -36,7 +36,7 @@ def from_random_coefficients(bags, y, lam, scales):
     for scale in scales:
         solver = problem.solver(seed=0)
         solver.start(scale * random.normal(size=bags.n_features), problem.null)
-        solution = solver.solve(lam * problem.lam_unit, tol=1e-6, max_iter=500)
+        solution = solver.solve(alpha * problem.alpha_unit, tol=1e-6, max_iter=500)
         objectives.append(problem.unit * solution.objective)
     return objectives
 
@@ -46,12 +46,14 @@ def from_random_coefficients(bags, y, lam, scales):
 def test_default_is_within_a_thousandth_of_the_best_of_many_starts(shared_data, name, fraction):
     bags, y = read(shared_data, name)
     model = SoftMILLogisticRegression(max_iter=500).fit(bags, y)
-    lam = fraction * model.lambda_max_
-    default = SoftMILLogisticRegression(lam, max_iter=500).fit(bags, y).fit_report_
-    many = model.set_params(lam=lam, n_init=N_INIT).fit(bags, y).fit_report_
+    alpha = fraction * model.alpha_max_
+    default = SoftMILLogisticRegression(alpha, max_iter=500).fit(bags, y).fit_report_
+    many = model.set_params(alpha=alpha, n_init=N_INIT).fit(bags, y).fit_report_
     assert many.start_objectives[0] == default.start_objectives[0]
     assert len(many.start_objectives) == N_INIT + 1
-    random_starts = from_random_coefficients(bags, y, lam, scales=(0.03, 0.1) if name == "musk1" else (0.03,))
+    random_starts = from_random_coefficients(
+        bags, y, alpha, scales=(0.03, 0.1) if name == "musk1" else (0.03,)
+    )
     best = min(*many.start_objectives, *random_starts)
     assert default.objective <= (1 + WITHIN) * best
     assert default.objective == min(default.start_objectives)

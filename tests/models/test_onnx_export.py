@@ -36,19 +36,19 @@ def session(tmp_path):
 
 @pytest.fixture(scope="module")
 def model(mil):
-    return SoftMILLogisticRegression(lam=0.01).fit(mil.X, mil.y, bags=mil.ids)
+    return SoftMILLogisticRegression(alpha=0.01).fit(mil.X, mil.y, bags=mil.ids)
 
 
 @pytest.mark.parametrize("factor", [0.0, 1e-310, 1e-12, 1.0, 30.0, 1e3, 1e150, 1e300])
 def test_equal_to_the_model(model, mil, session, factor):
     X = mil.X * factor
     score, probability = session(model).run(["score", "probability"], {"X": X})
-    expected = model.decision_instance_function(X)
+    expected = model.instance_decision_function(X)
     size = np.abs(X) @ np.abs(model.coef_[0]) + np.abs(model.intercept_[0])
     assert score.dtype == probability.dtype == np.float64
     assert score.shape == probability.shape == (len(X),)
     assert (np.abs(score - expected) <= 1e-12 * size).all()
-    np.testing.assert_allclose(probability, model.predict_instance_proba(X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(probability, model.instance_predict_proba(X), rtol=0, atol=1e-12)
 
 
 def test_the_tail_is_relatively_exact(model, mil, session):
@@ -71,14 +71,14 @@ def test_columns_without_a_coefficient_are_not_read(model, mil, session):
 
 
 def test_a_model_without_features(mil, session):
-    model = SoftMILLogisticRegression(lam=1e3).fit(mil.X, mil.y, bags=mil.ids)
+    model = SoftMILLogisticRegression(alpha=1e3).fit(mil.X, mil.y, bags=mil.ids)
     score, _ = session(model).run(None, {"X": mil.X})
-    assert score.tolist() == model.decision_instance_function(mil.X).tolist()
+    assert score.tolist() == model.instance_decision_function(mil.X).tolist()
 
 
 @pytest.mark.parametrize("pooling", list(SOFTPLUS))
 def test_the_pooling_described_in_the_file_gives_the_bags(mil, session, pooling):
-    model = SoftMILLogisticRegression(lam=0.01, pooling=pooling).fit(mil.X, mil.y, bags=mil.ids)
+    model = SoftMILLogisticRegression(alpha=0.01, pooling=pooling).fit(mil.X, mil.y, bags=mil.ids)
     running = session(model)
     metadata = running.get_modelmeta().custom_metadata_map
     assert metadata["overread.pooling"] == pooling
@@ -90,7 +90,7 @@ def test_the_pooling_described_in_the_file_gives_the_bags(mil, session, pooling)
 
 def test_names_and_classes_are_in_the_metadata(mil, session):
     frame = pd.DataFrame(mil.X, columns=list("abcdef"))
-    model = SoftMILLogisticRegression(lam=0.02).fit(frame, np.where(mil.y > 0, "yes", "no"), bags=mil.ids)
+    model = SoftMILLogisticRegression(alpha=0.02).fit(frame, np.where(mil.y > 0, "yes", "no"), bags=mil.ids)
     metadata = session(model).get_modelmeta().custom_metadata_map
     assert json.loads(metadata["overread.feature_names"]) == list("abcdef")
     assert json.loads(metadata["overread.classes"]) == ["no", "yes"]
@@ -104,7 +104,7 @@ def test_the_same_model_gives_the_same_bytes(model, tmp_path):
 def test_what_cannot_be_exported(model, mil, tmp_path):
     with pytest.raises(NotFittedError):
         export_onnx(SoftMILLogisticRegression(), tmp_path / "m.onnx")
-    broken = SoftMILLogisticRegression(lam=0.01).fit(mil.X, mil.y, bags=mil.ids)
+    broken = SoftMILLogisticRegression(alpha=0.01).fit(mil.X, mil.y, bags=mil.ids)
     broken.coef_ = broken.coef_ * np.nan
     with pytest.raises(InvalidInputError, match="not finite"):
         export_onnx(broken, tmp_path / "m.onnx")

@@ -41,12 +41,12 @@ from overread.models._saving import (
 def model(mil):
     names = [f"feature {j} é" for j in range(mil.X.shape[1])]
     bags = Bags.from_ids(pd.DataFrame(mil.X, columns=names), mil.ids)
-    return SoftMILLogisticRegression(lam=0.01, random_state=3).fit(bags, mil.y)
+    return SoftMILLogisticRegression(alpha=0.01, random_state=3).fit(bags, mil.y)
 
 
 @pytest.fixture(scope="module")
 def path_model(mil):
-    return SoftMILPath(n_lambdas=4).fit(mil.X, mil.y, bags=mil.ids)
+    return SoftMILPath(n_alphas=4).fit(mil.X, mil.y, bags=mil.ids)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_everything_comes_back_bit_by_bit(model, saved, tmp_path, mil):
     assert again.get_params() == model.get_params()
     assert again.fit_report_ == model.fit_report_
     assert again.feature_names_in_.tolist() == model.feature_names_in_.tolist()
-    for name in ("coef_", "intercept_", "center_", "scale_", "classes_"):
+    for name in ("coef_", "intercept_", "mean_", "scale_", "classes_"):
         before, after = getattr(model, name), getattr(again, name)
         assert (after.dtype, after.shape, after.tobytes()) == (before.dtype, before.shape, before.tobytes())
     bags = mil.bags
@@ -150,8 +150,8 @@ def test_a_penalty_that_nobody_knows_cannot_be_saved(mil, tmp_path):
 
 
 def test_a_path_with_an_array_of_lambdas(mil, tmp_path):
-    path = SoftMILPath(lambdas=np.array([0.05, 0.2])).fit(mil.X, mil.y, bags=mil.ids)
-    assert load_model(path.save(tmp_path / "p.json")).lambdas == [0.05, 0.2]
+    path = SoftMILPath(alphas=np.array([0.05, 0.2])).fit(mil.X, mil.y, bags=mil.ids)
+    assert load_model(path.save(tmp_path / "p.json")).alphas == [0.05, 0.2]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_path_with_an_array_of_lambdas(mil, tmp_path):
 )
 def test_classes_keep_their_type(classes, mil, tmp_path):
     hard = (mil.y > 0).astype(int)
-    model = SoftMILLogisticRegression(lam=0.02).fit(mil.X, hard, bags=mil.ids)
+    model = SoftMILLogisticRegression(alpha=0.02).fit(mil.X, hard, bags=mil.ids)
     model.classes_ = classes
     again = load_model(model.save(tmp_path / "m.json"))
     assert again.classes_.dtype == classes.dtype
@@ -242,9 +242,9 @@ def test_text_around_the_model(saved, refused):
 
 
 def test_nan_in_the_place_of_a_number(saved, model, refused):
-    refused(saved.replace(repr(model.lam_).encode(), b"NaN"), "NaN")
-    refused(saved.replace(repr(model.lambda_max_).encode(), b"Infinity"), "Infinity")
-    refused(saved.replace(repr(model.lambda_max_).encode(), b"1e400"), "no float64")
+    refused(saved.replace(repr(model.alpha_).encode(), b"NaN"), "NaN")
+    refused(saved.replace(repr(model.alpha_max_).encode(), b"Infinity"), "Infinity")
+    refused(saved.replace(repr(model.alpha_max_).encode(), b"1e400"), "no float64")
 
 
 def test_duplicate_keys(saved, refused):
@@ -394,14 +394,14 @@ def test_another_class_registers_a_kind_of_its_own(mil, tmp_path):
     class Twin(SoftMILLogisticRegression):
         pass
 
-    twin = Twin(lam=0.05).fit(mil.X, mil.y, bags=mil.ids)
+    twin = Twin(alpha=0.05).fit(mil.X, mil.y, bags=mil.ids)
     with pytest.raises(InvalidInputError, match='kind="Twin"'):
         twin.save(tmp_path / "twin.json")
 
     class Registered(SoftMILLogisticRegression, kind="a kind of the tests"):
         pass
 
-    registered = Registered(lam=0.05).fit(mil.X, mil.y, bags=mil.ids)
+    registered = Registered(alpha=0.05).fit(mil.X, mil.y, bags=mil.ids)
     assert type(load_model(registered.save(tmp_path / "r.json"))) is Registered
     with pytest.raises(TypeError, match="already"):
 
@@ -449,3 +449,16 @@ def test_arrays_keep_their_bits_and_letters_their_lengths():
 )
 def test_parameters_there_and_back(value):
     assert decode_parameter(json.loads(json.dumps(encode_parameter(value, "p"))), "file") == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        (SoftMILLogisticRegression, "lam", "alpha"),
+        (SoftMILPath, "lambdas", "alphas"),
+        (SoftMILPath, "n_lambdas", "n_alphas"),
+    ],
+)
+def test_the_names_of_version_0_2_are_refused_with_the_new_ones(kind, old, new):
+    with pytest.raises(InvalidInputError, match=f"{old} is called {new} since"):
+        kind(**{old: 1})

@@ -57,22 +57,22 @@ def path():
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(120, 6)), columns=[f"f{i}" for i in range(6)])
     y = 1 / (1 + np.exp(-(2 * X["f0"] - X["f3"]) * 4))
-    return SoftMILPath(n_lambdas=8).fit(X * [1, 1, 1, 100, 1, 1], y.to_numpy())
+    return SoftMILPath(n_alphas=8).fit(X * [1, 1, 1, 100, 1, 1], y.to_numpy())
 
 
 def test_a_path_draws_its_coefficients_per_standard_deviation(path):
     axes = path.plot(chosen=5, n_named=2)
     curves = {tuple(line.get_ydata()) for line in axes.get_lines() if len(line.get_xdata()) == 8}
-    expected = path.coefs_ * path.scale_
+    expected = path.coef_path_ * path.scale_
     assert curves == {tuple(column) for column in expected.T if column.any()}
     left, right = axes.get_xlim()
-    assert left > path.lambdas_[0] > path.lambdas_[-1] > right
+    assert left > path.alphas_[0] > path.alphas_[-1] > right
     named = {text.get_text() for text in axes.texts}
     assert {"f0", "f3"} <= named
     (told,) = (text.get_text() for text in axes.get_legend().get_texts())
-    assert told == f"chosen: {path.lambdas_[5]:.3g}, {path.n_features_[5]} features"
+    assert told == f"chosen: {path.alphas_[5]:.3g}, {path.n_features_[5]} features"
     marked = [line for line in axes.get_lines() if line.get_label() == told]
-    assert marked[0].get_xdata()[0] == path.lambdas_[5]
+    assert marked[0].get_xdata()[0] == path.alphas_[5]
 
 
 def test_a_path_with_no_penalty_at_all_and_axes_of_the_caller(path):
@@ -85,6 +85,6 @@ def test_a_path_with_no_penalty_at_all_and_axes_of_the_caller(path):
 
 
 def test_a_fitted_path_tells_what_it_is_in_a_line(path):
-    assert repr(SoftMILPath(n_lambdas=4)) == "SoftMILPath(n_lambdas=4)"
+    assert repr(SoftMILPath(n_alphas=4)) == "SoftMILPath(n_alphas=4)"
     assert repr(path).startswith("SoftMILPath(8 penalties ")
     assert f"to {path.n_features_.max()} of 6 features)" in repr(path)

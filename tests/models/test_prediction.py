@@ -14,24 +14,24 @@ from overread.models import ROWS_PER_BLOCK, SoftMILLogisticRegression, linear_sc
 
 @pytest.fixture(scope="module")
 def model(mil):
-    return SoftMILLogisticRegression(lam=0.01).fit(mil.X, mil.y, bags=mil.ids)
+    return SoftMILLogisticRegression(alpha=0.01).fit(mil.X, mil.y, bags=mil.ids)
 
 
 def test_a_model_fitted_with_bags_refuses_to_predict_without(model, mil):
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        with pytest.raises(InvalidInputError, match=r"fitted with bags.*predict_instance_proba"):
+        with pytest.raises(InvalidInputError, match=r"fitted with bags.*instance_predict_proba"):
             getattr(model, method)(mil.X)
     with pytest.raises(InvalidInputError, match="fitted with bags"):
         model.score(mil.X, mil.y)
-    assert len(model.predict_instance_proba(mil.X)) == len(mil.X)
+    assert len(model.instance_predict_proba(mil.X)) == len(mil.X)
 
 
 @pytest.mark.parametrize("pooling", ["noisy_or", "noisy_or_mean", "log_sum_exp", "mean"])
 def test_bags_by_the_formula(mil, pooling):
-    model = SoftMILLogisticRegression(lam=0.01, pooling=pooling).fit(mil.X, mil.y, bags=mil.ids)
+    model = SoftMILLogisticRegression(alpha=0.01, pooling=pooling).fit(mil.X, mil.y, bags=mil.ids)
     z = mil.X @ model.coef_[0] + model.intercept_[0]
-    np.testing.assert_allclose(model.decision_instance_function(mil.X), z, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(model.predict_instance_proba(mil.X), expit(z), rtol=1e-12)
+    np.testing.assert_allclose(model.instance_decision_function(mil.X), z, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.instance_predict_proba(mil.X), expit(z), rtol=1e-12)
     expected = {
         "noisy_or": lambda z: 1 - np.prod(1 - expit(z)),
         "noisy_or_mean": lambda z: 1 - np.prod(1 - expit(z)) ** (1 / len(z)),
@@ -49,7 +49,7 @@ def test_bags_by_the_formula(mil, pooling):
 
 
 def test_far_in_the_tails_the_logarithms_stay_exact(mil):
-    model = SoftMILLogisticRegression(lam=0.01).fit(mil.X[:, :1], (mil.X[:, 0] > 0.3).astype(int))
+    model = SoftMILLogisticRegression(alpha=0.01).fit(mil.X[:, :1], (mil.X[:, 0] > 0.3).astype(int))
     model.coef_, model.intercept_ = np.array([[1.0]]), np.array([0.0])
     z = np.array([-1e4, -800.0, -40.0, 40.0, 800.0, 1e4])
     expected = np.column_stack([log_expit(-z), log_expit(z)])
@@ -72,10 +72,10 @@ def test_score_is_minus_the_mean_divergence(model, mil):
 
 def test_classes_come_back_as_they_were(mil):
     y = np.where(mil.y > 0, "nodule", "clear")
-    model = SoftMILLogisticRegression(lam=0.02).fit(mil.X, y, bags=mil.ids)
+    model = SoftMILLogisticRegression(alpha=0.02).fit(mil.X, y, bags=mil.ids)
     assert model.classes_.tolist() == ["clear", "nodule"]
     assert set(model.predict(mil.X, bags=mil.ids)) <= {"clear", "nodule"}
-    soft = SoftMILLogisticRegression(lam=0.02).fit(mil.X, mil.y, bags=mil.ids)
+    soft = SoftMILLogisticRegression(alpha=0.02).fit(mil.X, mil.y, bags=mil.ids)
     assert soft.classes_.tolist() == [0, 1]
 
 
@@ -88,7 +88,7 @@ def test_wrong_numbers_of_features(model, mil):
 
 def test_names_are_forgotten_when_fitted_again_without(mil):
     frame = pd.DataFrame(mil.X, columns=list("abcdef"))
-    model = SoftMILLogisticRegression(lam=0.02).fit(Bags.from_ids(frame, mil.ids), mil.y)
+    model = SoftMILLogisticRegression(alpha=0.02).fit(Bags.from_ids(frame, mil.ids), mil.y)
     assert model.feature_names_in_.tolist() == list("abcdef")
     assert not hasattr(model.fit(mil.bags, mil.y), "feature_names_in_")
 

@@ -18,25 +18,25 @@ from overread.models._saving import Record
 
 @pytest.fixture(scope="module")
 def model(mil):
-    return SoftMILLogisticRegression(lam=0.01, n_init=2).fit(mil.X, mil.y, bags=mil.ids)
+    return SoftMILLogisticRegression(alpha=0.01, n_init=2).fit(mil.X, mil.y, bags=mil.ids)
 
 
 def test_the_objective_by_the_definition(model, mil):
     starts = np.flatnonzero(np.diff(mil.ids, prepend=-1))
     q = -np.add.reduceat(np.logaddexp(0, mil.X @ model.coef_[0] + model.intercept_[0]), starts)
     loss = -(mil.y * np.log(-np.expm1(q)) + (1 - mil.y) * q).mean()
-    penalty = model.lam_ * np.abs(model.coef_[0] * model.scale_).sum()
+    penalty = model.alpha_ * np.abs(model.coef_[0] * model.scale_).sum()
     report = model.fit_report_
     assert report.loss == pytest.approx(loss, rel=1e-12)
     assert report.objective == pytest.approx(loss + penalty, rel=1e-12)
-    assert (report.lam, report.lambda_max) == (model.lam_, model.lambda_max_)
+    assert (report.alpha, report.alpha_max) == (model.alpha_, model.alpha_max_)
 
 
 def test_the_residual_by_the_definition(model, mil):
-    """Largest violation of the optimality conditions relative to lam, by central differences."""
-    Z = (mil.X - model.center_) / model.scale_
+    """Largest violation of the optimality conditions relative to alpha, by central differences."""
+    Z = (mil.X - model.mean_) / model.scale_
     w = model.coef_[0] * model.scale_
-    b = model.intercept_[0] + model.coef_[0] @ model.center_
+    b = model.intercept_[0] + model.coef_[0] @ model.mean_
     starts = np.flatnonzero(np.diff(mil.ids, prepend=-1))
 
     def loss(theta):
@@ -45,9 +45,9 @@ def test_the_residual_by_the_definition(model, mil):
 
     theta = np.append(w, b)
     g = np.array([(loss(theta + e) - loss(theta - e)) / 2e-5 for e in 1e-5 * np.eye(len(theta))])
-    lam = model.lam_
-    violation = np.where(w != 0, np.abs(g[:-1] + lam * np.sign(w)), np.maximum(np.abs(g[:-1]) - lam, 0))
-    largest = max(violation.max(), abs(g[-1])) / lam
+    alpha = model.alpha_
+    violation = np.where(w != 0, np.abs(g[:-1] + alpha * np.sign(w)), np.maximum(np.abs(g[:-1]) - alpha, 0))
+    largest = max(violation.max(), abs(g[-1])) / alpha
     assert model.fit_report_.kkt_residual <= 1e-6
     assert largest == pytest.approx(model.fit_report_.kkt_residual, abs=2e-6)
 

@@ -49,8 +49,8 @@ def test_bags_given_twice_are_refused(mil):
 
 def test_without_bags_every_row_is_its_own(mil):
     y = (mil.X[:, 0] > 0.3).astype(int)
-    alone = SoftMILLogisticRegression(lam=0.05).fit(mil.X, y)
-    numbered = SoftMILLogisticRegression(lam=0.05).fit(mil.X, y, bags=np.arange(len(y)))
+    alone = SoftMILLogisticRegression(alpha=0.05).fit(mil.X, y)
+    numbered = SoftMILLogisticRegression(alpha=0.05).fit(mil.X, y, bags=np.arange(len(y)))
     assert alone.coef_.tolist() == numbered.coef_.tolist()
     assert (
         alone.predict_proba(mil.X).tolist()
@@ -60,7 +60,7 @@ def test_without_bags_every_row_is_its_own(mil):
 
 def test_not_fitted(mil):
     model = SoftMILLogisticRegression()
-    for method in ("predict", "predict_proba", "decision_function", "predict_instance_proba"):
+    for method in ("predict", "predict_proba", "decision_function", "instance_predict_proba"):
         with pytest.raises(NotFittedError):
             getattr(model, method)(mil.X)
 
@@ -68,31 +68,31 @@ def test_not_fitted(mil):
 @pytest.mark.parametrize("normalization", ["none", "bags", "class"])
 def test_reader_weight_leaves_the_counts_alone(mil, normalization):
     """By the definition: a enters the sum, not M, M+ or M-; a common factor is one on lambda."""
-    lam = fit(mil, normalization=normalization).lam_
-    half = SoftMILLogisticRegression(lam=lam / 2, normalization=normalization, tol=1e-11)
+    alpha = fit(mil, normalization=normalization).alpha_
+    half = SoftMILLogisticRegression(alpha=alpha / 2, normalization=normalization, tol=1e-11)
     half.fit(mil.X, mil.y, bags=mil.ids, reader_weight=np.full(len(mil.y), 0.5))
-    whole = fit(mil, lam=lam, normalization=normalization, tol=1e-11)
+    whole = fit(mil, alpha=alpha, normalization=normalization, tol=1e-11)
     np.testing.assert_allclose(half.coef_, whole.coef_, rtol=0, atol=1e-8)
     assert half.fit_report_.objective == pytest.approx(whole.fit_report_.objective / 2, rel=1e-10)
-    assert half.lambda_max_ == pytest.approx(whole.lambda_max_ / 2, rel=1e-12)
+    assert half.alpha_max_ == pytest.approx(whole.alpha_max_ / 2, rel=1e-12)
 
 
 def test_reader_weight_of_the_bags_is_used(mil):
     weight = 0.25 + 0.75 * (np.arange(len(mil.y)) % 4) / 3
-    carried = SoftMILLogisticRegression(lam=0.02).fit(mil.bags.with_reader_weight(weight), mil.y)
-    given_ = SoftMILLogisticRegression(lam=0.02).fit(mil.X, mil.y, bags=mil.ids, reader_weight=weight)
+    carried = SoftMILLogisticRegression(alpha=0.02).fit(mil.bags.with_reader_weight(weight), mil.y)
+    given_ = SoftMILLogisticRegression(alpha=0.02).fit(mil.X, mil.y, bags=mil.ids, reader_weight=weight)
     assert carried.coef_.tolist() == given_.coef_.tolist()
-    assert carried.coef_.tolist() != fit(mil, lam=0.02).coef_.tolist()
+    assert carried.coef_.tolist() != fit(mil, alpha=0.02).coef_.tolist()
 
 
 def test_a_soft_label_is_the_bag_twice(mil):
     """Label p equals the bag as positive with weight p and as negative with weight 1 - p."""
-    soft = fit(mil, lam=0.02, tol=1e-11)
+    soft = fit(mil, alpha=0.02, tol=1e-11)
     matrices = [mil.X[mil.ids == bag] for bag in np.unique(mil.ids)]
     twice = Bags.from_list([matrix for matrix in matrices for _ in range(2)])
     y = np.tile([1.0, 0.0], len(mil.y))
     weight = np.column_stack([mil.y, 1 - mil.y]).ravel()
-    hard = SoftMILLogisticRegression(lam=0.02, tol=1e-11).fit(twice, y, sample_weight=weight)
+    hard = SoftMILLogisticRegression(alpha=0.02, tol=1e-11).fit(twice, y, sample_weight=weight)
     assert hard.fit_report_.objective == pytest.approx(soft.fit_report_.objective, rel=1e-10)
     np.testing.assert_allclose(hard.coef_, soft.coef_, rtol=0, atol=1e-8)
 
@@ -100,16 +100,16 @@ def test_a_soft_label_is_the_bag_twice(mil):
 def test_the_units_of_lambda(mil):
     """Paper: (1/M) sum D + lambda/d |w|. Sum form: lambda M/d; the same minimum."""
     n_bags, d = len(mil.y), mil.X.shape[1]
-    paper = fit(mil, lam=0.1, divide_by_features=True, tol=1e-11)
-    total = fit(mil, lam=0.1 * n_bags / d, normalization="none", tol=1e-11)
+    paper = fit(mil, alpha=0.1, divide_by_features=True, tol=1e-11)
+    total = fit(mil, alpha=0.1 * n_bags / d, normalization="none", tol=1e-11)
     np.testing.assert_allclose(total.coef_, paper.coef_, rtol=0, atol=1e-9)
     assert total.fit_report_.objective == pytest.approx(n_bags * paper.fit_report_.objective, rel=1e-12)
-    assert paper.lambda_max_ == pytest.approx(d * fit(mil).lambda_max_, rel=1e-12)
+    assert paper.alpha_max_ == pytest.approx(d * fit(mil).alpha_max_, rel=1e-12)
 
 
 def test_lambda_max_by_the_definition(mil):
     """|X'r| at w = 0, r = dD/dz by central differences of the bags' loss at the null intercept."""
-    model = fit(mil, lam=1e6, standardize=False)
+    model = fit(mil, alpha=1e6, standardize=False)
     starts = np.flatnonzero(np.diff(mil.ids, prepend=-1))
     z = np.full(len(mil.X), model.intercept_[0])
 
@@ -120,7 +120,7 @@ def test_lambda_max_by_the_definition(mil):
     step = 1e-5 * np.eye(len(z))
     r = np.array([(loss(z + e) - loss(z - e)) / 2e-5 for e in step])
     assert r.sum() == pytest.approx(0, abs=1e-9)
-    assert model.lambda_max_ == pytest.approx(np.abs(mil.X.T @ r).max(), rel=1e-7)
+    assert model.alpha_max_ == pytest.approx(np.abs(mil.X.T @ r).max(), rel=1e-7)
 
 
 @pytest.mark.parametrize("pooling", ["noisy_or", "noisy_or_mean", "log_sum_exp", "mean"])
@@ -131,7 +131,7 @@ def test_every_pooling_reaches_its_certificate(mil, pooling, fit_intercept, stan
     assert model.fit_report_.converged
     assert (model.intercept_[0] == 0) or fit_intercept
     at_zero = fit(
-        mil, lam=model.lambda_max_, pooling=pooling, fit_intercept=fit_intercept, standardize=standardize
+        mil, alpha=model.alpha_max_, pooling=pooling, fit_intercept=fit_intercept, standardize=standardize
     )
     assert not at_zero.coef_.any()
     assert model.fit_report_.convex == (pooling == "mean")
@@ -141,18 +141,18 @@ def test_standardization_is_undone(mil):
     """The answer does not depend on the user's units."""
     random = np.random.default_rng(0)
     scale, shift = 10.0 ** random.uniform(-3, 3, mil.X.shape[1]), random.normal(size=mil.X.shape[1])
-    plain = fit(mil, lam=0.02, tol=1e-10)
-    moved = SoftMILLogisticRegression(lam=0.02, tol=1e-10).fit(mil.X * scale + shift, mil.y, bags=mil.ids)
+    plain = fit(mil, alpha=0.02, tol=1e-10)
+    moved = SoftMILLogisticRegression(alpha=0.02, tol=1e-10).fit(mil.X * scale + shift, mil.y, bags=mil.ids)
     np.testing.assert_allclose(moved.coef_ * scale, plain.coef_, rtol=0, atol=1e-8)
     expected = plain.predict_proba(mil.X, bags=mil.ids)
     after = moved.predict_proba(mil.X * scale + shift, bags=mil.ids)
     np.testing.assert_allclose(after, expected, rtol=0, atol=1e-8)
     np.testing.assert_allclose(plain.scale_, mil.X.std(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(plain.center_, mil.X.mean(axis=0), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(plain.mean_, mil.X.mean(axis=0), rtol=0, atol=1e-14)
 
 
 def test_warm_start(mil):
-    model = SoftMILLogisticRegression(lam=0.02, warm_start=True, tol=1e-9).fit(mil.X, mil.y, bags=mil.ids)
+    model = SoftMILLogisticRegression(alpha=0.02, warm_start=True, tol=1e-9).fit(mil.X, mil.y, bags=mil.ids)
     first = model.coef_.copy()
     model.fit(mil.X, mil.y, bags=mil.ids)
     assert model.n_iter_ == 1
@@ -164,7 +164,7 @@ def test_warm_start(mil):
 
 def test_more_starts_are_reported_and_never_worse(make_mil):
     problem = make_mil(80, 20, seed=7, hard=True)
-    one, many = fit(problem, lam=0.01), fit(problem, lam=0.01, n_init=5)
+    one, many = fit(problem, alpha=0.01), fit(problem, alpha=0.01, n_init=5)
     report = many.fit_report_
     default = one.fit_report_.start_objectives
     assert report.start_objectives[: len(default)] == default
@@ -232,9 +232,9 @@ random = np.random.default_rng(0)
 X = random.normal(size=(25_000, 40)).astype(np.float32)
 ids = np.concatenate([np.arange(15_000), np.repeat(np.arange(15_000, 20_000), 2)])
 y = (np.maximum.reduceat(X[:, 0], np.flatnonzero(np.diff(ids, prepend=-1))) + random.normal(size=20_000) > 2) * 0.5
-path = SoftMILPath(n_lambdas=6, min_ratio=0.05).fit(X, y, bags=ids)
+path = SoftMILPath(n_alphas=6, min_ratio=0.05).fit(X, y, bags=ids)
 assert path.fit_reports_[-1].rows_sampled
-print(hashlib.sha256(path.coefs_.tobytes() + path.decision_function(X, bags=ids).tobytes()).hexdigest())
+print(hashlib.sha256(path.coef_path_.tobytes() + path.decision_function(X, bags=ids).tobytes()).hexdigest())
 """
 
 

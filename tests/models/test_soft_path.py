@@ -13,40 +13,40 @@ from overread.models import PathProgress, SoftMILLogisticRegression, SoftMILPath
 
 @pytest.fixture(scope="module")
 def path(mil):
-    return SoftMILPath(n_lambdas=8, min_ratio=0.05, tol=1e-9).fit(mil.X, mil.y, bags=mil.ids)
+    return SoftMILPath(n_alphas=8, min_ratio=0.05, tol=1e-9).fit(mil.X, mil.y, bags=mil.ids)
 
 
 def test_shapes_and_grid(path, mil):
     d = mil.X.shape[1]
-    assert path.coefs_.shape == (8, d)
-    assert path.intercepts_.shape == path.objectives_.shape == path.n_features_.shape == (8,)
-    assert path.lambdas_[0] == path.lambda_max_
-    np.testing.assert_allclose(path.lambdas_, path.lambda_max_ * np.geomspace(1, 0.05, 8), rtol=1e-14)
-    assert not path.coefs_[0].any()
-    assert path.n_features_.tolist() == np.count_nonzero(path.coefs_, axis=1).tolist()
+    assert path.coef_path_.shape == (8, d)
+    assert path.intercept_path_.shape == path.objectives_.shape == path.n_features_.shape == (8,)
+    assert path.alphas_[0] == path.alpha_max_
+    np.testing.assert_allclose(path.alphas_, path.alpha_max_ * np.geomspace(1, 0.05, 8), rtol=1e-14)
+    assert not path.coef_path_[0].any()
+    assert path.n_features_.tolist() == np.count_nonzero(path.coef_path_, axis=1).tolist()
     assert (np.diff(path.objectives_) < 0).all()
     assert all(report.converged for report in path.fit_reports_)
 
 
 def test_equals_single_fits(path, mil):
     for index in range(8):
-        single = SoftMILLogisticRegression(lam=path.lambdas_[index], tol=1e-9)
+        single = SoftMILLogisticRegression(alpha=path.alphas_[index], tol=1e-9)
         single.fit(mil.X, mil.y, bags=mil.ids)
         assert single.fit_report_.objective == pytest.approx(path.objectives_[index], rel=1e-8)
-        np.testing.assert_allclose(single.coef_[0], path.coefs_[index], rtol=0, atol=1e-5)
-        assert single.lambda_max_ == path.lambda_max_
+        np.testing.assert_allclose(single.coef_[0], path.coef_path_[index], rtol=0, atol=1e-5)
+        assert single.alpha_max_ == path.alpha_max_
 
 
 def test_a_model_of_the_path_predicts_like_the_path(path, mil):
     decision = path.decision_function(mil.bags)
-    instances = path.decision_instance_function(mil.X)
+    instances = path.instance_decision_function(mil.X)
     assert decision.shape == (len(mil.y), 8)
     assert instances.shape == (len(mil.X), 8)
     for index in (0, 3, 7, -1):
         model = path.model(index)
         np.testing.assert_allclose(model.decision_function(mil.bags), decision[:, index], rtol=1e-12)
         np.testing.assert_allclose(
-            model.decision_instance_function(mil.X), instances[:, index], rtol=1e-12, atol=1e-14
+            model.instance_decision_function(mil.X), instances[:, index], rtol=1e-12, atol=1e-14
         )
         assert model.fit_report_ == path.fit_reports_[index]
         assert model.get_params()["tol"] == 1e-9
@@ -56,24 +56,24 @@ def test_a_model_of_the_path_predicts_like_the_path(path, mil):
 
 
 def test_given_lambdas_in_any_order(path, mil):
-    some = [path.lambdas_[5], path.lambdas_[1], path.lambdas_[3]]
-    given = SoftMILPath(lambdas=some, tol=1e-9).fit(mil.X, mil.y, bags=mil.ids)
-    assert given.lambdas_.tolist() == sorted(some, reverse=True)
-    np.testing.assert_allclose(given.coefs_, path.coefs_[[1, 3, 5]], rtol=0, atol=1e-6)
+    some = [path.alphas_[5], path.alphas_[1], path.alphas_[3]]
+    given = SoftMILPath(alphas=some, tol=1e-9).fit(mil.X, mil.y, bags=mil.ids)
+    assert given.alphas_.tolist() == sorted(some, reverse=True)
+    np.testing.assert_allclose(given.coef_path_, path.coef_path_[[1, 3, 5]], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"lambdas": []},
-        {"lambdas": [0.1, -0.1]},
-        {"lambdas": [np.nan]},
-        {"lambdas": [np.inf]},
-        {"lambdas": [[0.1]]},
-        {"lambdas": "many"},
-        {"lambdas": 0.1},
-        {"n_lambdas": 0},
-        {"n_lambdas": 2.5},
+        {"alphas": []},
+        {"alphas": [0.1, -0.1]},
+        {"alphas": [np.nan]},
+        {"alphas": [np.inf]},
+        {"alphas": [[0.1]]},
+        {"alphas": "many"},
+        {"alphas": 0.1},
+        {"n_alphas": 0},
+        {"n_alphas": 2.5},
         {"min_ratio": 0.0},
         {"min_ratio": 2.0},
     ],
@@ -86,7 +86,7 @@ def test_a_grid_that_is_none(mil, parameters):
 
 def test_progress_is_told(mil):
     told = []
-    path = SoftMILPath(n_lambdas=5)
+    path = SoftMILPath(n_alphas=5)
     path.fit(mil.X, mil.y, bags=mil.ids, callback=told.append)
     assert told == [PathProgress(i, 5, report) for i, report in enumerate(path.fit_reports_)]
 
@@ -97,8 +97,8 @@ def test_counts_only_grow(path):
 
 
 def test_not_converged_is_said(mil):
-    with pytest.warns(ConvergenceWarning, match="not converged at lam="):
-        SoftMILPath(n_lambdas=3, max_iter=1, tol=1e-10).fit(mil.X, mil.y, bags=mil.ids)
+    with pytest.warns(ConvergenceWarning, match="not converged at alpha="):
+        SoftMILPath(n_alphas=3, max_iter=1, tol=1e-10).fit(mil.X, mil.y, bags=mil.ids)
 
 
 def test_bags_are_needed_to_predict(path, mil):
@@ -127,7 +127,7 @@ def _problem(n_rows, n_features, seed, largest_bag):
 def test_full_passes_over_the_columns(n_rows, n_features, largest_bag, normalization):
     """At most L + 5 reads of all columns for L penalties."""
     X, y, ids = _problem(n_rows, n_features, 0, largest_bag)
-    path = SoftMILPath(n_lambdas=20, normalization=normalization).fit(X, y, bags=ids)
+    path = SoftMILPath(n_alphas=20, normalization=normalization).fit(X, y, bags=ids)
     assert path.fit_reports_[-1].full_passes <= 20 + 5
     assert all(report.converged for report in path.fit_reports_)
     if largest_bag == 1 and n_rows > 10_000:

@@ -83,7 +83,7 @@ def test_what_is_refused():
     "settings",
     [
         [RVMMIL(prune_bound=bound) for bound in (10.0, 1e6)],
-        [SoftMILLogisticRegression(lam) for lam in (0.3, 0.01)],
+        [SoftMILLogisticRegression(alpha) for alpha in (0.3, 0.01)],
     ],
     ids=["B1", "soft"],
 )

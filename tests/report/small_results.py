@@ -10,7 +10,7 @@ import pandas as pd
 
 from overread.bags import Bags, make_bags, score_table, split_by_patient
 from overread.froc import (
-    LambdaChoice,
+    AlphaChoice,
     Matching,
     PathModels,
     ScoredSplit,
@@ -19,7 +19,7 @@ from overread.froc import (
     bootstrap,
     calibration,
     chance_level,
-    choose_lambda,
+    choose_alpha,
     choose_setting,
     compare_figures,
     compare_models,
@@ -76,7 +76,7 @@ class Chain:
     truth: pd.DataFrame
     split: pd.Series
     parts: dict[str, Bags]
-    paper_choice: LambdaChoice
+    paper_choice: AlphaChoice
     choice: SettingChoice
     model: SoftMILLogisticRegression
     matchings: dict[str, Matching]
@@ -100,22 +100,22 @@ def run_chain(n_images: int) -> Chain:
         ]
         return match_detections(*tables, scores=score_table(parts[part], soft=scores))
 
-    path = SoftMILPath(n_lambdas=25, min_ratio=0.02).fit(parts["training"], parts["training"].labels)
-    columns = {part: path.decision_instance_function(parts[part]) for part in ("training", "validation")}
+    path = SoftMILPath(n_alphas=25, min_ratio=0.02).fit(parts["training"], parts["training"].labels)
+    columns = {part: path.instance_decision_function(parts[part]) for part in ("training", "validation")}
     scored = [
         # Bags gather what was apart.
         ScoredSplit(matching(part, scores[:, 0]), scores[parts[part].source_rows.argsort()])
         for part, scores in columns.items()
     ]
-    paper_choice = choose_lambda(PathModels(path.lambdas_, path.n_features_), *scored, **RESAMPLING)
+    paper_choice = choose_alpha(PathModels(path.alphas_, path.n_features_), *scored, **RESAMPLING)
     # One fold is enough for a table: fitted to training, judged on validation.
     choice = choose_setting(
         scored[1].matching, scored[1].scores, path.n_features_, fp_targets=FP_TARGETS, **RESAMPLING
     )
-    choice = replace(choice, table=pd.concat([pd.DataFrame({"lam": path.lambdas_}), choice.table], axis=1))
+    choice = replace(choice, table=pd.concat([pd.DataFrame({"lam": path.alphas_}), choice.table], axis=1))
     model = path.model(choice.position).fit(parts[MERGED], parts[MERGED].labels)
     matchings = {
-        part: matching(part, model.decision_instance_function(parts[part])) for part in (MERGED, "test")
+        part: matching(part, model.instance_decision_function(parts[part])) for part in (MERGED, "test")
     }
     return Chain(cohort, truth, split, parts, paper_choice, choice, model, matchings)
 
@@ -182,7 +182,7 @@ def model_result(chain: Chain, name: str, test: Matching) -> ModelResult:
         title=name.capitalize(),
         summary=f"The model {name} & nothing else.",
         file=f"models/{name}.json",
-        parameters={"lam": chain.model.lam} if name == "soft" else {},
+        parameters={"lam": chain.model.alpha} if name == "soft" else {},
         n_features=len(features),
         features=features,
         importance_is="weight per standard deviation",

@@ -42,7 +42,7 @@ def test_the_paper_s_rule_is_refitted_with_the_penalty_per_bag_that_it_judged(ch
     choice = choose_by_paper(cohort, settings)
     (chosen,) = SOFT.grid(merged, settings)
     assert sum_weights(merged) > 1.3 * sum_weights(training)
-    assert chosen["lam"] / sum_weights(merged) == pytest.approx(choice.lam / sum_weights(training))
+    assert chosen["lam"] / sum_weights(merged) == pytest.approx(choice.alpha / sum_weights(training))
     # What the stage reads from the run's file is the same.
     assert SOFT.take_grid({"tuning/paper.json": to_json(choice)}, merged, settings) == [chosen]
 
@@ -74,7 +74,7 @@ def test_folds_try_the_penalty_per_bag_of_the_whole(chain):
     for column in (2, 5):
         setting = grid[column] | {"lam": share * grid[column]["lam"]}
         alone = SOFT.build(setting, settings).fit(bags, bags.labels)
-        expected = alone.decision_instance_function(features.read(features.names))
+        expected = alone.instance_decision_function(features.read(features.names))
         np.testing.assert_allclose(trial.scores[:, column], expected, atol=1e-4)
 
 
@@ -83,7 +83,7 @@ def test_a_normalized_penalty_stays(chain, normalization):
     cohort = chain.load("cohort")
     settings = set_soft(rule="paper", normalizations=[normalization])
     (chosen,) = SOFT.grid(cohort.split("training", "validation"), settings)
-    assert chosen["lam"] == choose_by_paper(cohort, settings).lam
+    assert chosen["lam"] == choose_by_paper(cohort, settings).alpha
 
 
 def test_tune_refits_with_the_penalty_per_bag_that_it_judged():
@@ -93,16 +93,16 @@ def test_tune_refits_with_the_penalty_per_bag_that_it_judged():
     bags = make_bags(cohort.candidates, cohort.features, truth, labels="golden", images=cohort.images)
     half = len(bags) // 2
     parts = {"training": bags[:half], "validation": bags[half:], "merged": bags}
-    of_bags = [SoftMILLogisticRegression(lam, tol=1e-9) for lam in (0.1, 0.01)]
-    summed = [SoftMILLogisticRegression(half * one.lam, normalization="none", tol=1e-9) for one in of_bags]
+    of_bags = [SoftMILLogisticRegression(alpha, tol=1e-9) for alpha in (0.1, 0.01)]
+    summed = [SoftMILLogisticRegression(half * one.alpha, normalization="none", tol=1e-9) for one in of_bags]
     expected, found = tune(of_bags, **parts), tune(summed, **parts)
     assert found.position == expected.position
-    assert found.model.lam == pytest.approx(len(bags) * expected.model.lam)
+    assert found.model.alpha == pytest.approx(len(bags) * expected.model.alpha)
     np.testing.assert_allclose(found.model.coef_, expected.model.coef_, rtol=1e-4, atol=1e-6)
-    assert [one.lam for one in summed] == [0.1 * half, 0.01 * half]
+    assert [one.alpha for one in summed] == [0.1 * half, 0.01 * half]
     # Judged where it is fitted, or normalized, the penalty stays; without the bags nobody knows what it means.
-    assert tune(summed, rule="in_sample", **parts).model.lam in (0.1 * half, 0.01 * half)
-    assert expected.model.lam in (0.1, 0.01)
+    assert tune(summed, rule="in_sample", **parts).model.alpha in (0.1 * half, 0.01 * half)
+    assert expected.model.alpha in (0.1, 0.01)
     with pytest.raises(InvalidInputError, match="does not tell their weights"):
         tune(summed, training="a", validation="b", merged="c", fit=lambda model, part: None)
 
@@ -120,4 +120,4 @@ def test_tune_weighs_bags_by_their_readers():
         validation=bags[half:],
         merged=bags,
     )
-    assert result.model.lam == pytest.approx(bags.reader_weight.sum() / bags.reader_weight[:half].sum())
+    assert result.model.alpha == pytest.approx(bags.reader_weight.sum() / bags.reader_weight[:half].sum())

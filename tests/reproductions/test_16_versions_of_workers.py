@@ -86,7 +86,7 @@ def test_a_fit_knows_a_worker_that_joins_later_by_its_answers(cluster, tmp_path,
     np.save(tmp_path / "X.npy", np.asfortranarray(rng.normal(size=(40, 3))))
     stored = StoredInstances(tmp_path / "X.npy", client=share_client(cluster[0]))
     with pytest.raises(StorageError, match=r"a Dask worker has overread 0\.1\.0, this run"):
-        SoftMILPath(n_lambdas=2).fit(stored, rng.random(40).round(), bags=np.arange(40))
+        SoftMILPath(n_alphas=2).fit(stored, rng.random(40).round(), bags=np.arange(40))
     close_shared_clients()
 
 

@@ -72,7 +72,7 @@ def test_a_curvature_takes_no_more_than_it_has(tmp_path, monkeypatch):
     taken, allowed = [], []
     for name in ("refresh", "extend"):
         monkeypatch.setattr(Curvature, name, note_bytes(getattr(Curvature, name), taken, allowed))
-    options: dict[str, Any] = {"n_lambdas": 6, "min_ratio": 0.01}
+    options: dict[str, Any] = {"n_alphas": 6, "min_ratio": 0.01}
     expected = SoftMILPath(**options).fit(X, labels)
     free, bound = max(taken), 1.0
     taken.clear()

@@ -121,7 +121,7 @@ def test_a_point_tells_what_the_fitted_model_does_on_unseen_images(sets, design)
     model, settings = CONTENDERS["soft"], design.settings()
     told = measure_point(model, training, test, settings, fp_targets=[0.5, 1.0, 2.0], n_bootstrap=30, seed=0)
     fitted = _tune_and_fit(model, training, settings, 0)
-    scores = fitted.decision_instance_function(test.split.features.read(test.split.features.names))
+    scores = fitted.instance_decision_function(test.split.features.read(test.split.features.names))
     for found, matching in ((told.known, test.known), (told.golden, test.golden)):
         by_hand = sensitivity_at(froc_curve(matching.with_scores(scores)), [0.5, 1.0, 2.0])["gt_sensitivity"]
         np.testing.assert_allclose(found.sensitivity, by_hand)

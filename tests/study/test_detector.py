@@ -36,7 +36,7 @@ def test_scores_are_those_of_the_model_and_in_falling_order(trained):
     table = trained.instances[path]
     names = list(trained.detector.model.feature_names_in_)
     bags = Bags.singletons(table[names].to_numpy(np.float32), feature_names=names)
-    expected = pd.Series(trained.detector.model.decision_instance_function(bags), index=table["candidate_id"])
+    expected = pd.Series(trained.detector.model.instance_decision_function(bags), index=table["candidate_id"])
     assert found["score"].is_monotonic_decreasing
     np.testing.assert_allclose(found["score"], expected[found["candidate_id"]], rtol=0, atol=1e-6)
     # The map of the detector: slope 1.5, intercept -0.25.

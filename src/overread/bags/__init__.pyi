@@ -16,6 +16,7 @@ from ._labels import read_labels as read_labels
 from ._reader_bags import ReaderBags as ReaderBags
 from ._reader_bags import reader_bags as reader_bags
 from ._scoring import PerInstance as PerInstance
+from ._scoring import make_splits as make_splits
 from ._scoring import mean_soft_kl as mean_soft_kl
 from ._scoring import out_of_fold as out_of_fold
 from ._scoring import soft_kl_scorer as soft_kl_scorer
@@ -27,4 +28,5 @@ from ._splitting import split_by_patient as split_by_patient
 from ._stored_instances import StoredInstances as StoredInstances
 from ._validation import InstanceMatrix as InstanceMatrix
 from ._validation import Matrix as Matrix
+from ._validation import require_columns as require_columns
 from ._validation import take_rows as take_rows

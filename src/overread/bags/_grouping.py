@@ -71,13 +71,7 @@ class CandidateFeatures:
         return len(self.keys)
 
     def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the row of each of some candidates.
-
-        Raises
-        ------
-        TableError
-            If a candidate has no row.
-        """
+        """Return the row of each of some candidates."""
         rows = self.keys.get_indexer(pd.MultiIndex.from_arrays([image_ids, candidate_ids]))
         missing = np.flatnonzero(rows < 0)
         if len(missing):

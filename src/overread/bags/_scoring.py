@@ -178,9 +178,7 @@ def out_of_fold(
     if labels is None:
         raise InvalidInputError("out-of-fold prediction needs the labels: pass y")
     X, labels = indexable(X, labels)
-    n_samples = len(labels)
-    splits = _splits(cv, X, labels, groups)
-    _refuse_unfair_splits(splits, group_codes(X, groups, n_samples), n_samples)
+    splits = make_splits(cv, X, labels, groups)
     predicted = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_predict)(clone(estimator), X, labels, train, test, params or {}, method)
         for train, test in splits
@@ -197,7 +195,8 @@ def out_of_fold(
     return result
 
 
-def _splits(cv: Any, X: Any, y: Any, groups: Any) -> list[Split]:
+def make_splits(cv: Any, X: Any, y: Any, groups: Any) -> list[Split]:
+    """Rows of each fold to fit and to test on; refused where a row is not tested once, or a group is on both sides."""
     if isinstance(cv, Integral):
         cv = SoftStratifiedGroupKFold(int(cv))
     if hasattr(cv, "split"):
@@ -209,7 +208,9 @@ def _splits(cv: Any, X: Any, y: Any, groups: Any) -> list[Split]:
             cv = list(cv.split(X, y, groups))
     elif not isinstance(cv, Iterable):
         raise InvalidInputError(f"cv must be an integer, a splitter or pairs of indices, got {cv!r}")
-    return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    _refuse_unfair_splits(splits, group_codes(X, groups, len(y)), len(y))
+    return splits
 
 
 def _refuse_unfair_splits(splits: list[Split], group: NDArray[np.int64], n_samples: int) -> None:

@@ -128,24 +128,7 @@ def _loads(probability: NDArray[np.float64], group: NDArray[np.int64], n_groups:
 def _balance_groups(
     loads: NDArray[np.float64], n_parts: int, *, generator: Any = None, fractions: ArrayLike | None = None
 ) -> NDArray[np.int64]:
-    """Place every group in the part where it adds least to the sum of squared loads over the parts' fractions.
-
-    Parameters
-    ----------
-    loads : ndarray of shape (n_groups, n_totals)
-        What each group brings of each total.
-    n_parts : int
-        Number of parts.
-    generator : numpy.random.RandomState, optional
-        Draws the order of equal groups; without it they keep their order.
-    fractions : array-like of shape (n_parts,), optional
-        Share of each part; equal ones by default.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_groups,)
-        The part of each group.
-    """
+    """Place every group in the part where it adds least to the sum of squared loads over the parts' fractions."""
     totals = loads.sum(axis=0)
     shares = loads / np.where(totals > 0, totals, 1.0)
     start = np.arange(len(shares)) if generator is None else generator.permutation(len(shares))

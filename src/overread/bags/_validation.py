@@ -47,28 +47,7 @@ class InstanceMatrix:
 
 
 def read_instances(X: Any, *, feature_names: Sequence[str] | None = None) -> InstanceMatrix:
-    """Read a 2-D array-like or data frame of finite numbers.
-
-    Parameters
-    ----------
-    X : array-like or pandas.DataFrame of shape (n_instances, n_features)
-        Numbers. Sparse input is refused, never made dense behind the user's back. An ``InstanceMatrix``
-        is taken as read, and `StoredInstances` stay where they are: their cells are checked when they are read.
-    feature_names : sequence of str, optional
-        Names of the columns, in place of those of a data frame.
-
-    Returns
-    -------
-    InstanceMatrix
-        ``values`` shares memory with ``X`` where no conversion was needed.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN, infinities, integers that float64 cannot hold, no rows or no columns; names row and column.
-    InputTypeError
-        For sparse, complex, text or other objects.
-    """
+    """Read a 2-D array-like or data frame of finite numbers."""
     if isinstance(X, StoredInstances):
         X = InstanceMatrix(X, X.feature_names)
     matrix = X if isinstance(X, InstanceMatrix) else _read_matrix(X)
@@ -268,24 +247,7 @@ def object_array(items: Sequence[Any]) -> NDArray[Any]:
 
 
 def read_ids(ids: Any, *, n_rows: int, name: str) -> RowIds:
-    """Group rows by their ids.
-
-    Parameters
-    ----------
-    ids : sequence of hashable
-        One id a row, all of one type; equal ids need not be neighbours.
-    n_rows : int
-        How many ids there must be.
-    name : str
-        What to call the ids in an error.
-
-    Raises
-    ------
-    InvalidInputError
-        For a missing id (None, NaN, NaT, NA), or a number of ids that is not ``n_rows``.
-    InputTypeError
-        For ids of mixed type, unhashable ids, or more than one id a row.
-    """
+    """Group rows by their ids."""
     values = _as_vector(ids, name)
     if len(values) != n_rows:
         raise InvalidInputError(f"{name} has {len(values)} ids for {n_rows} rows; there must be one id a row")

@@ -174,13 +174,7 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL
 
 
 def check_draws(n_bootstrap: int, level: float) -> None:
-    """Refuse fewer draws than the ends of an interval can rest on.
-
-    Raises
-    ------
-    InvalidInputError
-        If there are fewer than `LEAST_DRAWS`, or if less than one draw lies beyond each end.
-    """
+    """Refuse fewer draws than the ends of an interval can rest on."""
     least = max(LEAST_DRAWS, math.ceil(2 / (1 - _check_level(level)) * (1 - ROUNDING)))
     if n_bootstrap < least:
         raise InvalidInputError(

@@ -46,9 +46,10 @@ from overread.froc._bootstrap import (
     replicate_sensitivities,
     stack_blocks,
 )
-from overread.froc._counting import CHOICE_FP_TARGETS, LAMBDA_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
+from overread.froc._counting import ALPHA_FP_TARGETS, CHOICE_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
 from overread.froc._curve import check_targets
 from overread.froc._matching import Matching
+from overread.models import find_best, take_sparsest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,22 +80,7 @@ Scores = ArrayLike | pd.DataFrame | ScoreColumns
 
 
 def read_score_columns(scores: Scores, n_settings: int, name: str) -> Iterator[Floats]:
-    """Give the scores of each setting.
-
-    Parameters
-    ----------
-    scores
-        Of all settings.
-    n_settings
-        How many there should be.
-    name
-        Of the scores, for errors.
-
-    Raises
-    ------
-    InvalidInputError
-        If there are not as many columns as settings.
-    """
+    """Give the scores of each setting."""
     given = scores if isinstance(scores, ScoreColumns) else np.asarray(scores, dtype=np.float64)
     if len(given.shape) != 2 or given.shape[1] != n_settings:
         raise InvalidInputError(
@@ -109,19 +95,19 @@ JUDGED = ("gt_sensitivity", "image_sensitivity")
 class Path(Protocol):
     """A fitted path of penalties, such as :class:`overread.models.SoftMILPath`."""
 
-    lambdas_: Any
+    alphas_: Any
     n_features_: Any
 
 
-@short_repr("lam", "normalization", "n_features", "position", "intersects", "table")
+@short_repr("alpha", "normalization", "n_features", "position", "intersects", "table")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class LambdaChoice:
+class AlphaChoice:
     """The chosen model and why.
 
     Attributes
     ----------
-    position, lam, normalization, n_features
-        The choice: its column in the scores, and what belongs to that column.
+    position, alpha, normalization, n_features
+        The choice: its column in the scores, and what belongs to that column. In files the penalty is called ``lam``.
     intersects
         Whether any model is accepted at every FP value. If not, the choice is the model that would be
         accepted at every FP value with the smallest widening of both bounds, and ``widening`` says by how
@@ -148,6 +134,11 @@ class LambdaChoice:
     frequencies: pd.DataFrame
     disjoint_share: float
 
+    @property
+    def alpha(self) -> float:
+        """Penalty of the chosen model."""
+        return self.lam
+
 
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,45 +147,48 @@ class PathModels:
 
     Attributes
     ----------
-    lambdas, n_features
+    alphas, n_features
         Regularization parameter and number of selected features of each model.
     normalizations
         Name of each model's normalization, where several compete.
     """
 
-    lambdas: Floats
+    alphas: Floats
     n_features: NDArray[np.int64]
     normalizations: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        lams = np.atleast_1d(np.asarray(self.lambdas, dtype=np.float64))
+        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
         counts = np.atleast_1d(np.asarray(self.n_features, dtype=np.int64))
-        if lams.ndim != 1 or not len(lams) or counts.shape != lams.shape or not np.isfinite(lams).all():
-            raise InvalidInputError(
-                "lambdas, n_features: need one finite value per model, at least one model"
-            )
+        if (
+            alphas.ndim != 1
+            or not len(alphas)
+            or counts.shape != alphas.shape
+            or not np.isfinite(alphas).all()
+        ):
+            raise InvalidInputError("alphas, n_features: need one finite value per model, at least one model")
         names = None if self.normalizations is None else tuple(self.normalizations)
-        if names is not None and len(names) != len(lams):
-            raise InvalidInputError(f"normalizations: {len(names)} for {len(lams)} models")
-        for name, value in (("lambdas", lams), ("n_features", counts), ("normalizations", names)):
+        if names is not None and len(names) != len(alphas):
+            raise InvalidInputError(f"normalizations: {len(names)} for {len(alphas)} models")
+        for name, value in (("alphas", alphas), ("n_features", counts), ("normalizations", names)):
             object.__setattr__(self, name, value)
 
     @classmethod
     def of_paths(cls, paths: Mapping[str, Path]) -> PathModels:
         """All models of fitted paths, by the name of their normalization."""
         return cls(
-            np.concatenate([path.lambdas_ for path in paths.values()]),
+            np.concatenate([path.alphas_ for path in paths.values()]),
             np.concatenate([path.n_features_ for path in paths.values()]),
-            tuple(name for name, path in paths.items() for _ in path.lambdas_),
+            tuple(name for name, path in paths.items() for _ in path.alphas_),
         )
 
     def __len__(self) -> int:
-        return len(self.lambdas)
+        return len(self.alphas)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per model."""
         names = [None] * len(self) if self.normalizations is None else list(self.normalizations)
-        return pd.DataFrame({"lam": self.lambdas, "normalization": names, "n_features": self.n_features})
+        return pd.DataFrame({"lam": self.alphas, "normalization": names, "n_features": self.n_features})
 
 
 @short_repr()
@@ -220,7 +214,7 @@ class ScoredSplit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LambdaRule:
+class AlphaRule:
     """The paper's rule with its bounds.
 
     Attributes
@@ -235,7 +229,7 @@ class LambdaRule:
         larger lambda.
     """
 
-    fp_targets: Sequence[float] = LAMBDA_FP_TARGETS
+    fp_targets: Sequence[float] = ALPHA_FP_TARGETS
     # Chosen by eye: the paper says "large" and "relatively small" and gives no numbers.
     tolerance: float = 0.02
     max_gap: float = 0.05
@@ -258,20 +252,20 @@ class LambdaRule:
         worst = excess.max(axis=1)
         eligible = np.flatnonzero(worst <= max(worst.min(), 0.0) + ROUNDING)
         mean = np.round(valid.mean(axis=(1, 2))[eligible], 9)
-        features, lams = models.n_features[eligible], models.lambdas[eligible]
-        keys = (-lams, -mean, features) if self.pick == "sparsest" else (-lams, features, -mean)
+        features, alphas = models.n_features[eligible], models.alphas[eligible]
+        keys = (-alphas, -mean, features) if self.pick == "sparsest" else (-alphas, features, -mean)
         return int(eligible[np.lexsort(keys)[0]])
 
 
-def choose_lambda(
+def choose_alpha(
     models: PathModels,
     training: ScoredSplit,
     validation: ScoredSplit,
-    rule: LambdaRule | None = None,
+    rule: AlphaRule | None = None,
     *,
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
-) -> LambdaChoice:
+) -> AlphaChoice:
     """Choose lambda, and the normalization where several were tried, by the paper's rule.
 
     Parameters
@@ -281,11 +275,11 @@ def choose_lambda(
     training, validation
         The two sets under every model.
     rule
-        FP values, bounds and preference; None: :class:`LambdaRule` as it is.
+        FP values, bounds and preference; None: :class:`AlphaRule` as it is.
     n_bootstrap, seed
         Replicates for the distribution of the choice; patients of both sets are drawn independently.
     """
-    rule = rule or LambdaRule()
+    rule = rule or AlphaRule()
     targets = check_targets(rule.fp_targets)
     seeds = np.random.SeedSequence(seed).spawn(2)
     (train, train_replicates), (valid, valid_replicates) = (
@@ -302,15 +296,15 @@ def choose_lambda(
     intersects = widening <= ROUNDING
     if not intersects:
         warnings.warn(
-            "choose_lambda: the accepted intervals of lambda do not intersect; "
+            "choose_alpha: the accepted intervals of lambda do not intersect; "
             f"the choice would need both bounds {widening:.3f} wider",
             stacklevel=2,
         )
     frequencies, disjoint_share = _bootstrap_choices(train_replicates, valid_replicates, models, rule)
     table = _choice_table(models, targets, train, valid, excess <= ROUNDING)
-    return LambdaChoice(
+    return AlphaChoice(
         position=position,
-        lam=float(models.lambdas[position]),
+        lam=float(models.alphas[position]),
         normalization=None if models.normalizations is None else models.normalizations[position],
         n_features=int(models.n_features[position]),
         intersects=intersects,
@@ -350,7 +344,7 @@ def _judge(
     for matching in matchings:
         estimates.append(estimates_at(matching, targets)[list(JUDGED)].to_numpy())
         if np.isnan(estimates[-1]).any():
-            raise InvalidInputError("choose_lambda: the training or the validation set has no target to find")
+            raise InvalidInputError("choose_alpha: the training or the validation set has no target to find")
         events = SortedEvents.of(matching, needed_fps(matching, targets))
         counts = patient_counts(matching.n_patients, n_bootstrap, seed)
         values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
@@ -359,7 +353,7 @@ def _judge(
 
 
 def _bootstrap_choices(
-    train: Floats, valid: Floats, models: PathModels, rule: LambdaRule
+    train: Floats, valid: Floats, models: PathModels, rule: AlphaRule
 ) -> tuple[Floats, float]:
     """Share of bootstraps that choose each model, and share in which the accepted sets do not intersect."""
     usable = ~(np.isnan(train).any(axis=(1, 2, 3)) | np.isnan(valid).any(axis=(1, 2, 3)))
@@ -378,9 +372,9 @@ def _accepted_intervals(table: pd.DataFrame) -> pd.DataFrame:
     """Smallest and largest accepted lambda of each FP value; NaN where none is accepted."""
     rows = []
     for target, part in table.groupby("fp_target", sort=False):
-        lams = part.loc[part["accepted"], "lam"]
+        alphas = part.loc[part["accepted"], "lam"]
         rows.append(
-            {"fp_target": target, "lowest": lams.min(), "highest": lams.max(), "n_accepted": len(lams)}
+            {"fp_target": target, "lowest": alphas.min(), "highest": alphas.max(), "n_accepted": len(alphas)}
         )
     return pd.DataFrame(rows)
 
@@ -390,17 +384,7 @@ ACCEPTED, OTHER, CHOSEN = "#0072B2", "#999999", "#D55E00"
 
 
 def plot_settings(table: pd.DataFrame, position: int, best: int, axes: Axes | None = None) -> Axes:
-    """Draw every setting with one standard error, those that cannot be told from the best filled.
-
-    Parameters
-    ----------
-    table
-        ``table`` of a `SettingChoice`.
-    position, best
-        Of the chosen setting and of the best.
-    axes
-        Where to draw; a new figure if not given.
-    """
+    """Draw every setting with one standard error, those that cannot be told from the best filled."""
     axes = empty_figure(6.0, 4.0).subplots() if axes is None else axes
     for accepted, colour, label in ((False, OTHER, "worse"), (True, ACCEPTED, "not told from the best")):
         rows = table[table["accepted"] == accepted]
@@ -547,22 +531,15 @@ def _choose(
     values: Floats, replicates: Floats, sparsity: Floats, n_standard_errors: float
 ) -> tuple[int, int, Floats]:
     """Return the choice, the best, and the standard error of each paired difference."""
-    best = int(np.lexsort((sparsity, -np.round(values, 9)))[0])
+    best = find_best(values, sparsity)
     differences = replicates - replicates[:, [best]]
     usable = differences[~np.isnan(differences).any(axis=1)]
     errors = usable.std(axis=0, ddof=1) if len(usable) > 1 else np.zeros(len(values))
-    return _sparsest(values, sparsity, errors, n_standard_errors), best, errors
-
-
-def _sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> int:
-    """Of the settings within reach of the best, take the sparsest; of equally sparse ones the better."""
-    accepted = np.flatnonzero(values - values.max() >= -n_standard_errors * errors - SETTING_ROUNDING)
-    order = np.lexsort((-np.round(values[accepted], 9), sparsity[accepted]))
-    return int(accepted[order[0]])
+    return take_sparsest(values, sparsity, errors, n_standard_errors), best, errors
 
 
 def _frequencies(replicates: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> Floats:
     """Share of resamplings in which the rule, with the errors found, takes each setting."""
     usable = replicates[~np.isnan(replicates).any(axis=1)]
-    chosen = [_sparsest(one, sparsity, errors, n_standard_errors) for one in usable]
+    chosen = [take_sparsest(one, sparsity, errors, n_standard_errors) for one in usable]
     return np.bincount(chosen, minlength=len(sparsity)) / max(len(chosen), 1)

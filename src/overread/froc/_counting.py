@@ -20,7 +20,7 @@ from overread.truth import HIT, HitRule
 
 SingleReader = Literal["fp", "ignore", "hit"]
 
-LAMBDA_FP_TARGETS: Final = (0.5, 1.0)
+ALPHA_FP_TARGETS: Final = (0.5, 1.0)
 """False positives per image at which the paper's rule for lambda has to hold (section 6.1, Figure 3)."""
 
 CHOICE_FP_TARGETS: Final = (0.5, 1.0, 2.0)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from overread._plots import empty_figure
 from overread.froc._bootstrap import bootstrap
 from overread.froc._calibration import Calibration
-from overread.froc._choice import LambdaChoice, SettingChoice
+from overread.froc._choice import AlphaChoice, SettingChoice
 from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._curve import FrocCurve, check_targets, froc_curve, operating_points
 from overread.froc._matching import Matching
@@ -139,10 +139,10 @@ def _draw_band(
     axes.fill_between(grid, part["lower"], part["upper"], color=colour, alpha=0.13, linewidth=0)
 
 
-def plot_lambda_choice(choice: LambdaChoice) -> Figure:
+def plot_alpha_choice(choice: AlphaChoice) -> Figure:
     """Draw Figure 3: sensitivity against lambda, training bold, validation dashed, their difference below.
 
-    GT sensitivity is red, image sensitivity blue. Grey marks the accepted lambdas, the line the chosen
+    GT sensitivity is red, image sensitivity blue. Grey marks the accepted alphas, the line the chosen
     one; the lowest row shows how often bootstraps choose each lambda. Only the chosen normalization is
     drawn.
     """
@@ -165,34 +165,35 @@ def plot_lambda_choice(choice: LambdaChoice) -> Figure:
         upper, lower, last = (row[column] for row in rows)
         for axes in (upper, lower):
             _shade_accepted(axes, part)
-            axes.axvline(choice.lam, color=GREY, linewidth=1)
+            axes.axvline(choice.alpha, color=GREY, linewidth=1)
         for measure, colour, name in (("gt_sensitivity", RED, "GT"), ("image_sensitivity", BLUE, "image")):
-            lams = part["lam"]
+            alphas = part["lam"]
             upper.plot(
-                lams, part[f"training_{measure}"], color=colour, linewidth=2.4, label=f"{name}, training"
+                alphas, part[f"training_{measure}"], color=colour, linewidth=2.4, label=f"{name}, training"
             )
             upper.plot(
-                lams,
+                alphas,
                 part[f"validation_{measure}"],
                 color=colour,
                 ls="--",
                 lw=1.6,
                 label=f"{name}, validation",
             )
-            lower.plot(lams, part[f"{measure}_gap"], color=colour, linewidth=1.4)
+            lower.plot(alphas, part[f"{measure}_gap"], color=colour, linewidth=1.4)
         lower.axhline(0, color=BLACK, linewidth=0.6)
         _draw_frequencies(last, choice)
         _finish_axes(upper, "", "Sensitivity" if column == 0 else "", percent=True)
         _finish_axes(lower, "", "Training -\nvalidation" if column == 0 else "", percent=True)
         _finish_axes(last, "lambda", "Chosen in\nbootstraps" if column == 0 else "", percent=True)
         upper.set_title(f"FP = {target:g} per image", fontsize=10)
-        _log_lambda_axis(last)
+        _log_alpha_axis(last)
     handles, labels = rows[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
     accepted = "grey: accepted" if choice.intersects else "no lambda is accepted at every FP value"
     normalization = "" if choice.normalization is None else f", normalization {choice.normalization}"
     caption(
-        figure, f"Chosen: lambda = {choice.lam:.4g}{normalization}, {choice.n_features} features; {accepted}."
+        figure,
+        f"Chosen: lambda = {choice.alpha:.4g}{normalization}, {choice.n_features} features; {accepted}.",
     )
     return figure
 
@@ -251,7 +252,7 @@ def _draw_choice(axes: Axes, choice: SettingChoice, model: str, colour: str, mar
     axes.scatter(*place, s=90, marker="D", facecolors="none", edgecolors=BLACK, zorder=4)
 
 
-def _log_lambda_axis(axes: Axes) -> None:
+def _log_alpha_axis(axes: Axes) -> None:
     """Logarithmic axis with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -272,13 +273,13 @@ def _shade_accepted(axes: Axes, part: pd.DataFrame) -> None:
             axes.axvspan(low, high, color="#E3E3E3", linewidth=0, zorder=0)
 
 
-def _draw_frequencies(axes: Axes, choice: LambdaChoice) -> None:
+def _draw_frequencies(axes: Axes, choice: AlphaChoice) -> None:
     """Share of bootstraps that choose each lambda."""
     part = choice.frequencies
     if choice.normalization is not None:
         part = part[part["normalization"] == choice.normalization]
     axes.vlines(part["lam"], 0, part["frequency"], color=BLACK, linewidth=3)
-    axes.axvline(choice.lam, color=GREY, linewidth=1, zorder=0)
+    axes.axvline(choice.alpha, color=GREY, linewidth=1, zorder=0)
     axes.set_ylim(bottom=0)
 
 

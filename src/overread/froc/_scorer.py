@@ -71,20 +71,7 @@ def matching_of_bags(
     *,
     single_reader: SingleReader = SINGLE_READER,
 ) -> Matching:
-    """Match instances by their bags: a golden bag is a target, a negative bag a false positive.
-
-    Parameters
-    ----------
-    bags
-        Its ``bag_table`` gives image_id and golden (:func:`~overread.bags.make_bags`). Without one the
-        groups stand for the images.
-    scores
-        One per instance.
-    y
-        Labels of the bags, where no ``golden`` is known: 1 is a target, 0 a negative; soft labels do not say.
-    single_reader
-        What an instance of a bag that is neither counts as.
-    """
+    """Match instances by their bags: a golden bag is a target, a negative bag a false positive."""
     Counting(single_reader=single_reader)
     golden, negative = _kinds(bags, y)
     target = golden | ((single_reader == "hit") & ~negative)

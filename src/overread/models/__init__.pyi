@@ -8,6 +8,7 @@ from ._onnx import export_onnx as export_onnx
 from ._path import MIN_RATIO as MIN_RATIO
 from ._path import PathProgress as PathProgress
 from ._path import SoftMILPath as SoftMILPath
+from ._path import SoftMILPathCV as SoftMILPathCV
 from ._penalties import L1 as L1
 from ._penalties import PENALTIES as PENALTIES
 from ._penalties import ElasticNet as ElasticNet
@@ -25,6 +26,8 @@ from ._saving import to_document as to_document
 from ._soft import SoftMILLogisticRegression as SoftMILLogisticRegression
 from ._tuning import Tuning as Tuning
 from ._tuning import count_features as count_features
+from ._tuning import find_best as find_best
+from ._tuning import take_sparsest as take_sparsest
 from ._tuning import tune as tune
 from .columns._budget import COPIES as COPIES
 from .columns._budget import find_least_bytes as find_least_bytes

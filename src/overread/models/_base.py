@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 # Rows turned to float64 at once; chosen by eye.
 ROWS_PER_BLOCK = 8192
-INSTANCE_METHODS = ("predict_instance_proba", "decision_instance_function")
+INSTANCE_METHODS = ("instance_predict_proba", "instance_decision_function")
 
 
 def read_bags(estimator: BaseEstimator, X: Any, bags: Any, *, reset: bool) -> Bags:
@@ -126,14 +126,14 @@ class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X, bags) > 0
         return self.classes_[positive.astype(int)]
 
-    def decision_instance_function(self, X: Any) -> Floats:
+    def instance_decision_function(self, X: Any) -> Floats:
         """Score z of each instance, in log-odds."""
         check_is_fitted(self)
         return self._score_instances(read_bags(self, X, None, reset=False).matrix)
 
-    def predict_instance_proba(self, X: Any) -> Floats:
+    def instance_predict_proba(self, X: Any) -> Floats:
         """Probability sigma(z) of the positive class for each instance."""
-        z = self.decision_instance_function(X)
+        z = self.instance_decision_function(X)
         log_p, _ = pool(z, np.arange(len(z) + 1))
         return np.exp(log_p)
 
@@ -148,17 +148,17 @@ class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
 
     @property
     @abstractmethod
-    def used_columns_(self) -> NDArray[np.intp]:
+    def support_(self) -> NDArray[np.intp]:
         """Columns of the features that the model looks at."""
 
     @abstractmethod
-    def score_used(self, X: NDArray[np.floating]) -> Floats:
+    def decision_on_support(self, X: NDArray[np.floating]) -> Floats:
         """Score instances of which only the used columns are given, in their order."""
 
     def _score_instances(self, X: Matrix) -> Floats:
         if isinstance(X, StoredInstances):
-            return self.score_used(np.column_stack(list(X.read_columns(self.used_columns_))))
-        return self.score_used(X[:, self.used_columns_])
+            return self.decision_on_support(np.column_stack(list(X.read_columns(self.support_))))
+        return self.decision_on_support(X[:, self.support_])
 
 
 class LinearBagClassifier(BagClassifier):
@@ -168,13 +168,13 @@ class LinearBagClassifier(BagClassifier):
     intercept_: Floats
 
     @property
-    def used_columns_(self) -> NDArray[np.intp]:
+    def support_(self) -> NDArray[np.intp]:
         """Columns with a coefficient."""
         return np.flatnonzero(self.coef_[0])
 
-    def score_used(self, X: NDArray[np.floating]) -> Floats:
+    def decision_on_support(self, X: NDArray[np.floating]) -> Floats:
         """Score z = w'x + b of instances of which only the columns with a coefficient are given."""
-        return linear_scores(X, self.coef_[0][self.used_columns_], self.intercept_[0])
+        return linear_scores(X, self.coef_[0][self.support_], self.intercept_[0])
 
     def _score_instances(self, X: Matrix) -> Floats:
         return linear_scores(X, self.coef_[0], self.intercept_[0])

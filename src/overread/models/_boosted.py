@@ -18,14 +18,11 @@ from overread.errors import InvalidInputError
 from overread.models._base import BagClassifier, read_bags
 from overread.models._kernels import sum_trees
 from overread.models._saving import (
-    Classes,
+    BAG_FIELDS,
     Field,
-    Flag,
     Float,
     FloatArray,
     IntegerArray,
-    Length,
-    Names,
     SavedModel,
 )
 from overread.models.loss._bag_loss import PoolingName, weigh_bags
@@ -83,11 +80,8 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
     1
     """
 
-    saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
+        **BAG_FIELDS,
         "feature_": IntegerArray("n"),
         "threshold_": FloatArray("n"),
         "left_": IntegerArray("n"),
@@ -152,19 +146,19 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         return self
 
     @property
-    def used_columns_(self) -> NDArray[np.intp]:
+    def support_(self) -> NDArray[np.intp]:
         """Columns that some tree splits on."""
         return np.unique(self.feature_[self.feature_ >= 0])
 
     @property
     def n_features_(self) -> int:
         """Number of features that some tree splits on."""
-        return len(self.used_columns_)
+        return len(self.support_)
 
-    def score_used(self, X: NDArray[np.floating]) -> Floats:
+    def decision_on_support(self, X: NDArray[np.floating]) -> Floats:
         """Score instances of which only the used columns are given."""
         place = np.full(self.n_features_in_ + 1, -1, dtype=np.int64)
-        place[self.used_columns_] = np.arange(self.n_features_)
+        place[self.support_] = np.arange(self.n_features_)
         nodes = [getattr(self, name) for name in NODE_FIELDS]
         nodes[0] = place[self.feature_]
         return sum_trees(np.ascontiguousarray(X, dtype=np.float64), self.roots_, *nodes) + self.baseline_

@@ -21,14 +21,13 @@ from overread.errors import DataWarning, InvalidInputError
 from overread.models._base import LinearBagClassifier, linear_scores, read_bags
 from overread.models._problem import check_number, seed_of
 from overread.models._saving import (
-    Classes,
+    LINEAR_FIELDS,
     Field,
     Flag,
     Float,
     FloatArray,
     Integer,
     IntegerArray,
-    Length,
     Names,
     SavedModel,
 )
@@ -43,15 +42,6 @@ def bootstrap_weights(network: RVMMIL, scores: Bags, target: Floats, n_draws: in
     """Weights (draws, R) of the mixture, refitted to groups drawn with replacement.
 
     A bag counts as often as its group was drawn. Draws without a positive or without a negative bag are drawn again.
-
-    Parameters
-    ----------
-    network
-        The mixture; a clone of it is fitted to each draw.
-    scores
-        Standardized scores of the readers' models, which stay as they are.
-    target
-        Golden labels.
     """
     random = np.random.default_rng(seed)
     group = group_codes(scores, None, len(scores))
@@ -175,14 +165,9 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         Whether all readers' models and the mixture did.
     """
 
-    later_parameters = frozenset({"memory_mb"})
-    saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
-        "coef_": FloatArray(1, "d"),
-        "intercept_": FloatArray(1),
+    _later_parameters = frozenset({"memory_mb"})
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
+        **LINEAR_FIELDS,
         "reader_ids_": Names("R"),
         "reader_coefs_": FloatArray("R", "d"),
         "reader_intercepts_": FloatArray("R"),

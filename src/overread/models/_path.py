@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,35 +13,33 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from overread._terminal import count_steps
-from overread.bags import Bags
+from overread.bags import Bags, make_splits
 from overread.errors import InvalidInputError
-from overread.models._base import bags_to_score, linear_scores, read_bags
+from overread.models._base import LinearBagClassifier, bags_to_score, linear_scores, read_bags
 from overread.models._penalties import Penalty
 from overread.models._plots import plot_path
 from overread.models._problem import (
     check_number,
-    effort_of,
     make_report,
     prepare_for,
+    read_options,
     single_threaded_blas,
     warn_about,
 )
 from overread.models._report import FitReport
 from overread.models._saving import (
-    Classes,
+    BAG_FIELDS,
     Field,
-    Flag,
     Float,
     FloatArray,
     IntegerArray,
-    Length,
-    Names,
     Records,
     SavedModel,
 )
 from overread.models._soft import SoftMILLogisticRegression
-from overread.models.loss._bag_loss import NormalizationName, PoolingName, pool
-from overread.models.solver._path import lambda_grid
+from overread.models._tuning import find_best, take_sparsest
+from overread.models.loss._bag_loss import NormalizationName, PoolingName, WeighedBags, pool, weigh_bags
+from overread.models.solver._path import alpha_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +49,7 @@ if TYPE_CHECKING:
 MIN_RATIO = 0.02
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class PathProgress:
     """What a callback is told after each penalty: position, size of the grid, and the certificate."""
 
     index: int
-    n_lambdas: int
+    n_alphas: int
     report: FitReport
 
 
@@ -67,60 +66,57 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
 
     Parameters
     ----------
-    lambdas
-        Penalties, any order; None means a geometric grid of `n_lambdas` from lambda_max to
-        `min_ratio` lambda_max.
-    n_lambdas, min_ratio
-        The grid, where `lambdas` is None.
+    alphas
+        Penalties, any order; None means a geometric grid of `n_alphas` from alpha_max to
+        `min_ratio` alpha_max.
+    n_alphas, min_ratio
+        The grid, where `alphas` is None.
     penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, random_state,
     memory_mb
         As in `SoftMILLogisticRegression`; max_iter is per penalty.
 
     Attributes
     ----------
-    lambdas_
+    alphas_
         Penalties in decreasing order, L of them.
-    coefs_, intercepts_
+    coef_path_, intercept_path_
         Coefficients (L, d) and intercepts (L,) on the user's scale.
     objectives_, n_features_
         Objective and number of non-zero coefficients of each, (L,).
     fit_reports_
         L certificates; counts in them are cumulative along the path.
-    lambda_max_
+    alpha_max_
         Smallest penalty that gives w = 0.
-    center_, scale_
+    mean_, scale_
         As in `SoftMILLogisticRegression`.
 
     Examples
     --------
     >>> from overread.models import SoftMILPath
-    >>> path = SoftMILPath(n_lambdas=3).fit([[0.0], [3.0], [0.1], [-0.2]], [0.25, 1.0, 0.0, 0.0])
+    >>> path = SoftMILPath(n_alphas=3).fit([[0.0], [3.0], [0.1], [-0.2]], [0.25, 1.0, 0.0, 0.0])
     >>> path.n_features_.tolist()
     [0, 1, 1]
     """
 
-    later_parameters = frozenset({"memory_mb", "penalty"})
-    saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
-        "lambdas_": FloatArray("L"),
-        "coefs_": FloatArray("L", "d"),
-        "intercepts_": FloatArray("L"),
-        "center_": FloatArray("d"),
+    _later_parameters = frozenset({"memory_mb", "penalty"})
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
+        **BAG_FIELDS,
+        "alphas_": FloatArray("L"),
+        "coef_path_": FloatArray("L", "d"),
+        "intercept_path_": FloatArray("L"),
+        "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
         "objectives_": FloatArray("L"),
         "n_features_": IntegerArray("L"),
-        "lambda_max_": Float(),
+        "alpha_max_": Float(),
         "fit_reports_": Records(FitReport, "L"),
     }
 
     def __init__(
         self,
-        lambdas: Any = None,
+        alphas: Any = None,
         *,
-        n_lambdas: int = 30,
+        n_alphas: int = 30,
         min_ratio: float = MIN_RATIO,
         penalty: str | Penalty = "l1",
         normalization: NormalizationName = "bags",
@@ -133,8 +129,8 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         random_state: int | np.random.RandomState | None = None,
         memory_mb: float | None = None,
     ) -> None:
-        self.lambdas = lambdas
-        self.n_lambdas = n_lambdas
+        self.alphas = alphas
+        self.n_alphas = n_alphas
         self.min_ratio = min_ratio
         self.penalty = penalty
         self.normalization = normalization
@@ -174,17 +170,19 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             Called with a `PathProgress` after each penalty.
         """
         given = read_bags(self, X, bags, reset=True)
-        effort = effort_of(self)
+        options = read_options(self)
         problem = prepare_for(self, given, y, sample_weight, reader_weight)
-        solver = problem.solver(effort.seed)
-        self.lambda_max_ = solver.lambda_max / problem.lam_unit
-        self.lambdas_ = self._grid(self.lambda_max_)
+        solver = problem.solver(options.seed)
+        self.alpha_max_ = solver.alpha_max / problem.alpha_unit
+        self.alphas_ = self._grid(self.alpha_max_)
         self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         self.classes_ = problem.labels.classes
         coefs, intercepts, reports = [], [], []
         with single_threaded_blas():
-            for index, lam in enumerate(count_steps("penalties", self.lambdas_)):
-                solution = solver.solve(lam * problem.lam_unit, tol=effort.tol, max_iter=effort.max_iter)
+            for index, alpha in enumerate(count_steps("penalties", self.alphas_)):
+                solution = solver.solve(
+                    alpha * problem.alpha_unit, tol=options.tol, max_iter=options.max_iter
+                )
                 coefficients, intercept = problem.design.to_user(solution.w, solution.b)
                 coefs.append(coefficients)
                 intercepts.append(intercept)
@@ -192,16 +190,16 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
                     problem,
                     solver,
                     solution,
-                    lam=float(lam),
-                    lambda_max=self.lambda_max_,
-                    effort=effort,
+                    alpha=float(alpha),
+                    alpha_max=self.alpha_max_,
+                    options=options,
                     start_objectives=(problem.unit * solution.objective,),
                 )
                 reports.append(report)
                 if callback is not None:
-                    callback(PathProgress(index, len(self.lambdas_), report))
-        self.coefs_, self.intercepts_ = np.array(coefs), np.array(intercepts)
-        self.center_, self.scale_ = problem.design.center, problem.design.scale
+                    callback(PathProgress(index, len(self.alphas_), report))
+        self.coef_path_, self.intercept_path_ = np.array(coefs), np.array(intercepts)
+        self.mean_, self.scale_ = problem.design.center, problem.design.scale
         self.fit_reports_ = tuple(reports)
         self.objectives_ = np.array([report.objective for report in reports])
         self.n_features_ = np.array([report.n_features for report in reports])
@@ -209,36 +207,38 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             warn_about(report)
         return self
 
-    def _grid(self, lambda_max: float) -> Floats:
-        if self.lambdas is None:
-            n_lambdas = int(check_number(self.n_lambdas, "n_lambdas", low=1, integer=True))
+    def _grid(self, alpha_max: float) -> Floats:
+        if self.alphas is None:
+            n_alphas = int(check_number(self.n_alphas, "n_alphas", low=1, integer=True))
             ratio = check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
-            return lambda_grid(lambda_max, n_lambdas, ratio)
+            return alpha_grid(alpha_max, n_alphas, ratio)
         try:
-            values = np.asarray(self.lambdas, dtype=np.float64)
+            values = np.asarray(self.alphas, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"lambdas must be numbers: {error}") from error
+            raise InvalidInputError(f"alphas must be numbers: {error}") from error
         if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
-            raise InvalidInputError("lambdas must be a sequence of at least one finite number >= 0")
+            raise InvalidInputError("alphas must be a sequence of at least one finite number >= 0")
         return np.sort(values)[::-1]
 
-    def make_grid(self, X: Any, y: Any, *, bags: Any = None) -> Floats:
+    def make_grid(
+        self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None
+    ) -> Floats:
         """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
-        problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, None, None)
-        return self._grid(problem.lambda_max)
+        problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
+        return self._grid(problem.alpha_max)
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
         """Log-odds of each bag for each penalty, (n_bags, L)."""
         given = bags_to_score(self, X, bags)
-        scores = linear_scores(given.matrix, self.coefs_.T, self.intercepts_)
+        scores = linear_scores(given.matrix, self.coef_path_.T, self.intercept_path_)
         columns = [pool(scores[:, i], given.offsets, self.pooling) for i in range(scores.shape[1])]
         return np.column_stack([log_p - log_q for log_p, log_q in columns])
 
-    def decision_instance_function(self, X: Any) -> Floats:
+    def instance_decision_function(self, X: Any) -> Floats:
         """Score of each instance for each penalty, (n_instances, L)."""
         check_is_fitted(self)
         instances = read_bags(self, X, None, reset=False).matrix
-        return linear_scores(instances, self.coefs_.T, self.intercepts_)
+        return linear_scores(instances, self.coef_path_.T, self.intercept_path_)
 
     def plot(self, axes: Axes | None = None, *, chosen: int | None = None, n_named: int = 6) -> Axes:
         """Draw the coefficients along the path.
@@ -262,12 +262,12 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Tell what was fitted; before that, the parameters as scikit-learn does."""
-        if not hasattr(self, "coefs_"):
+        if not hasattr(self, "coef_path_"):
             return str(super().__repr__(N_CHAR_MAX))
-        counts, lambdas = self.n_features_, self.lambdas_
+        counts, alphas = self.n_features_, self.alphas_
         return (
-            f"SoftMILPath({len(lambdas)} penalties {lambdas[0]:.3g} to {lambdas[-1]:.3g}, "
-            f"{counts.min()} to {counts.max()} of {self.coefs_.shape[1]} features)"
+            f"SoftMILPath({len(alphas)} penalties {alphas[0]:.3g} to {alphas[-1]:.3g}, "
+            f"{counts.min()} to {counts.max()} of {self.coef_path_.shape[1]} features)"
         )
 
     def model(self, index: int) -> SoftMILLogisticRegression:
@@ -275,13 +275,165 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         check_is_fitted(self)
         shared = SoftMILLogisticRegression().get_params().keys() & self.get_params().keys()
         model = SoftMILLogisticRegression(
-            lam=float(self.lambdas_[index]), **{name: getattr(self, name) for name in shared}
+            alpha=float(self.alphas_[index]), **{name: getattr(self, name) for name in shared}
         )
-        model.coef_, model.intercept_ = self.coefs_[[index]], self.intercepts_[[index]]
-        model.lam_ = float(self.lambdas_[index])
+        model.coef_, model.intercept_ = self.coef_path_[[index]], self.intercept_path_[[index]]
+        model.alpha_ = float(self.alphas_[index])
         model.fit_report_ = self.fit_reports_[index]
         model.n_iter_ = max(1, model.fit_report_.n_iter)
-        for name in SoftMILLogisticRegression.saved_fields.keys() & self.saved_fields.keys():
+        for name in SoftMILLogisticRegression._saved_fields.keys() & self._saved_fields.keys():
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model
+
+
+# Accepted shortfall against the best penalty, in standard errors.
+RULES = {"1se": 1.0, "best": 0.0}
+
+
+class SoftMILPathCV(LinearBagClassifier):
+    """`SoftMILLogisticRegression` with its penalty chosen by cross-validation along a path.
+
+    Every fold is fitted by a `SoftMILPath` on the penalties of the whole data, and scored on the bags that it left out
+    by minus the mean soft Kullback-Leibler divergence (`soft_kl_scorer`). The chosen penalty is fitted to all bags.
+
+    Parameters
+    ----------
+    alphas, n_alphas, min_ratio
+        The grid of penalties, as in `SoftMILPath`.
+    cv
+        Number of folds of a `SoftStratifiedGroupKFold`, a splitter of scikit-learn, or pairs of indices of bags. Each
+        bag is tested once, and no group may be on both sides of a fold.
+    rule
+        "1se": the largest penalty whose mean score is at most one standard error below the best. The error is that of
+        the difference from the best over the folds, because the same bags judge both. "best": the best itself.
+    penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, n_init, tol, max_iter, \
+    random_state, memory_mb
+        As in `SoftMILLogisticRegression`; n_init is that of the last fit. With normalization "none" the penalty of a
+        fold is smaller than that of the whole by its share of the weights of the bags.
+
+    Attributes
+    ----------
+    alpha_
+        The chosen penalty.
+    alphas_
+        Penalties in decreasing order, L of them.
+    cv_scores_
+        Score of each penalty on each fold, (L, folds); larger is better.
+    best_estimator_
+        `SoftMILLogisticRegression` of the chosen penalty, fitted to all bags; it can be saved.
+    coef_, intercept_, classes_, n_iter_
+        Of it.
+
+    See Also
+    --------
+    choose_setting : The same rule for out-of-fold FROC.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overread import SoftMILPathCV
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(90, 5))
+    >>> y = (X[:, 0] + 0.5 * random.normal(size=90) > 0.5).astype(int)
+    >>> model = SoftMILPathCV(n_alphas=10, cv=3).fit(X, y)
+    >>> np.flatnonzero(model.coef_[0]).tolist()
+    [0]
+    """
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        n_alphas: int = 30,
+        min_ratio: float = MIN_RATIO,
+        cv: Any = 5,
+        rule: Literal["1se", "best"] = "1se",
+        penalty: str | Penalty = "l1",
+        normalization: NormalizationName = "bags",
+        divide_by_features: bool = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        pooling: PoolingName = "noisy_or",
+        n_init: int = 1,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        random_state: int | None = None,
+        memory_mb: float | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.min_ratio = min_ratio
+        self.cv = cv
+        self.rule = rule
+        self.penalty = penalty
+        self.normalization = normalization
+        self.divide_by_features = divide_by_features
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.pooling = pooling
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.memory_mb = memory_mb
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        bags: Any = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        reader_weight: Any = None,
+    ) -> SoftMILPathCV:
+        """Choose the penalty, and fit the model.
+
+        Parameters
+        ----------
+        X, y, bags, sample_weight, reader_weight
+            As in `SoftMILLogisticRegression.fit`.
+        groups : array-like of shape (n_bags,), optional
+            Group of each bag, such as its patient; by default what the `Bags` carry.
+        """
+        if self.rule not in RULES:
+            raise InvalidInputError(f"rule={self.rule!r} is unknown; choose one of {', '.join(RULES)}")
+        given = read_bags(self, X, bags, reset=True)
+        if len(given) < 2:
+            raise InvalidInputError("1 sample: cross-validation needs at least two bags")
+        weights = {"sample_weight": sample_weight, "reader_weight": reader_weight}
+        weighed = weigh_bags(given, y, normalization=self.normalization, **weights)
+        self.alphas_ = self._make(SoftMILPath).make_grid(given, y, **weights)
+        splits = make_splits(self.cv, given, weighed.labels.probability, groups)
+        bare = given.with_labels(None)
+        self.cv_scores_ = np.column_stack(
+            [self._score_fold(bare, weighed, weights, *split) for split in splits]
+        )
+        means = self.cv_scores_.mean(axis=1)
+        differences = self.cv_scores_ - self.cv_scores_[find_best(means, -self.alphas_)]
+        errors = differences.std(axis=1, ddof=1) / np.sqrt(len(splits)) if len(splits) > 1 else 0.0 * means
+        self.alpha_ = float(self.alphas_[take_sparsest(means, -self.alphas_, errors, RULES[self.rule])])
+        model = self._make(SoftMILLogisticRegression, alpha=self.alpha_)
+        self.best_estimator_ = model.fit(X, y, bags=bags, **weights)
+        self.fitted_with_bags_, self.classes_ = model.fitted_with_bags_, model.classes_
+        self.coef_, self.intercept_, self.n_iter_ = model.coef_, model.intercept_, model.n_iter_
+        return self
+
+    def _make(self, kind: Any, **parameters: Any) -> Any:
+        """Make an estimator of another kind with the parameters that it shares with this one."""
+        shared = kind().get_params().keys() & self.get_params(deep=False).keys()
+        return kind(**{name: getattr(self, name) for name in shared} | parameters)
+
+    def _score_fold(
+        self, bags: Bags, weighed: WeighedBags, weights: dict[str, Any], train: Ints, test: Ints
+    ) -> list[float]:
+        """Scores of all penalties on the bags of a fold."""
+        label = weighed.labels.probability
+        # A loss that is a sum over the bags grows with them, and the penalty with it.
+        is_sum = self.normalization == "none"
+        share = weighed.weight[train].sum() / weighed.weight.sum() if is_sum else 1.0
+        own = {name: None if one is None else np.asarray(one)[train] for name, one in weights.items()}
+        path = self._make(SoftMILPath, alphas=share * self.alphas_).fit(bags[train], label[train], **own)
+        judged, counts = bags[test], weighed.sample_weight[test]
+        return [path.model(i).score(judged, label[test], counts) for i in range(len(self.alphas_))]

@@ -2,23 +2,23 @@
 
 What the solver asks of a penalty.
 
-A penalty is lam R(w), with R a sum over the columns of convex functions whose only kink is at 0::
+A penalty is alpha R(w), with R a sum over the columns of convex functions whose only kink is at 0::
 
     R(w) = sum_j kink_j |w_j| + S_j(w_j),      kink_j > 0,  S_j smooth and convex,  S_j(0) = S_j'(0) = 0.
 
 From `value`, `kink`, `slope` (S') and `curvature` (S'') follows all that a working-set proximal Newton method needs:
 
-- its *value*, lam R(w), for the line search and the objective;
+- its *value*, alpha R(w), for the line search and the objective;
 - the *coordinate step*. On the quadratic model of the loss, of slope g and curvature h, a column at w moves to::
 
-      prox = shrink(h' w - g', lam kink) / h',   g' = g + lam S'(w),  h' = h + lam S''(w),
+      prox = shrink(h' w - g', alpha kink) / h',   g' = g + alpha S'(w),  h' = h + alpha S''(w),
       shrink(v, t) = sign(v) max(|v| - t, 0),
 
   which is the proximal operator of the penalty where S is quadratic, as for L1 and the elastic net. The compiled
   loop is `solver._kernels.coordinate_descent`; it gets the kinks as an array, and S inside gradient and Hessian;
 - the *distance to the subdifferential*, the size of `subgradient`: 0 on all columns if and only if the point is
   stationary;
-- *lambda_max*, the smallest lam for which w = 0 is stationary.
+- *alpha_max*, the smallest alpha for which w = 0 is stationary.
 
 `docs/how-to/add_a_penalty.md` adds one.
 
@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 
 
 class Penalty(ABC):
-    """R(w) of a penalty lam R(w), on the standardized scale; the intercept is never penalized.
+    """R(w) of a penalty alpha R(w), on the standardized scale; the intercept is never penalized.
 
     A subclass is a frozen dataclass whose fields are numbers, text or tuples of these: so it is compared, copied,
     shown and saved by its fields. One without a smooth part needs `name`, `kink` and `value` alone.
@@ -76,28 +76,28 @@ class Penalty(ABC):
     def check(self, n_features: int) -> None:  # noqa: B027 - most fit any number
         """Raise `InvalidInputError` where the penalty is not made for this many features."""
 
-    def subgradient(self, w: Floats, gradient: Floats, lam: float) -> Floats:
-        """Smallest element of gradient + lam dR(w), column by column; gradient is that of the loss.
+    def subgradient(self, w: Floats, gradient: Floats, alpha: float) -> Floats:
+        """Smallest element of gradient + alpha dR(w), column by column; gradient is that of the loss.
 
-        gradient + lam (S' + kink sign(w)) where w is not 0, else what of the gradient exceeds lam kink.
+        gradient + alpha (S' + kink sign(w)) where w is not 0, else what of the gradient exceeds alpha kink.
         """
-        kink, slope = lam * self.kink, self.slope(w)
+        kink, slope = alpha * self.kink, self.slope(w)
         at_zero = gradient - np.minimum(np.maximum(gradient, -kink), kink)
         elsewhere = gradient + kink * np.sign(w)
         if slope is not None:
-            elsewhere += lam * slope
+            elsewhere += alpha * slope
         subgradient: Floats = np.where(w != 0, elsewhere, at_zero)
         return subgradient
 
-    def conjugate(self, gradient: Floats, lam: float) -> float:
-        """Upper bound of -gradient'v - lam R(v) over all v, for the certificate of convex problems; may be infinite.
+    def conjugate(self, gradient: Floats, alpha: float) -> float:
+        """Upper bound of -gradient'v - alpha R(v) over all v, for the certificate of convex problems; may be infinite.
 
         As S is at least 0 it is 0 where no entry exceeds its kink. Without a smooth part there is no lower one.
         """
-        return 0.0 if (np.abs(gradient) <= lam * self.kink).all() else np.inf
+        return 0.0 if (np.abs(gradient) <= alpha * self.kink).all() else np.inf
 
-    def lambda_max(self, gradient: Floats) -> float:
-        """Smallest lam for which w = 0 is stationary, where the loss has this gradient at w = 0."""
+    def alpha_max(self, gradient: Floats) -> float:
+        """Smallest alpha for which w = 0 is stationary, where the loss has this gradient at w = 0."""
         return float((np.abs(gradient) / self.kink).max(initial=0.0))
 
 
@@ -111,7 +111,7 @@ class ElasticNet(Penalty):
     Parameters
     ----------
     l1_ratio
-        Share of L1, above 0 and at most 1; 1 is L1. lambda_max is that of L1 divided by it.
+        Share of L1, above 0 and at most 1; 1 is L1. alpha_max is that of L1 divided by it.
 
     Examples
     --------
@@ -149,12 +149,12 @@ class ElasticNet(Penalty):
         """1 - l1_ratio."""
         return np.full_like(w, 1.0 - self.kink)
 
-    def conjugate(self, gradient: Floats, lam: float) -> float:
+    def conjugate(self, gradient: Floats, alpha: float) -> float:
         """Sum of what exceeds the kink, squared, over twice the ridge."""
-        ridge = lam * (1.0 - self.kink)
+        ridge = alpha * (1.0 - self.kink)
         if ridge == 0.0:
-            return super().conjugate(gradient, lam)
-        return float(np.square(np.maximum(np.abs(gradient) - lam * self.kink, 0.0)).sum() / (2.0 * ridge))
+            return super().conjugate(gradient, alpha)
+        return float(np.square(np.maximum(np.abs(gradient) - alpha * self.kink, 0.0)).sum() / (2.0 * ridge))
 
 
 @dataclass(frozen=True)

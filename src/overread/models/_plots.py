@@ -88,22 +88,22 @@ def plot_path(
         Features to name at the right end, those with the largest coefficients.
     """
     axes = empty_figure(7.0, 4.2).subplots() if axes is None else axes
-    weights = path.coefs_ * path.scale_
+    weights = path.coef_path_ * path.scale_
     used = np.flatnonzero(weights.any(axis=0))
     # A penalty of 0 has no place on a scale of logarithms.
-    positive = path.lambdas_[path.lambdas_ > 0]
-    lambdas = np.maximum(path.lambdas_, positive.min(initial=1.0) / 2)
-    axes.plot(lambdas, weights[:, used], color=BAR, linewidth=1.0, alpha=0.6)
+    positive = path.alphas_[path.alphas_ > 0]
+    alphas = np.maximum(path.alphas_, positive.min(initial=1.0) / 2)
+    axes.plot(alphas, weights[:, used], color=BAR, linewidth=1.0, alpha=0.6)
     axes.set_xscale("log")
-    axes.set_xlim(lambdas.max() * 1.05, lambdas.min() / 1.05)
+    axes.set_xlim(alphas.max() * 1.05, alphas.min() / 1.05)
     axes.axhline(0, color=GREY, linewidth=0.8)
     axes.set(xlabel="penalty", ylabel="coefficient per standard deviation")
     if chosen is not None:
-        told = f"chosen: {path.lambdas_[chosen]:.3g}, {path.n_features_[chosen]} features"
-        axes.axvline(lambdas[chosen], color=INTERVAL, linestyle="--", linewidth=1.2, label=told)
+        told = f"chosen: {path.alphas_[chosen]:.3g}, {path.n_features_[chosen]} features"
+        axes.axvline(alphas[chosen], color=INTERVAL, linestyle="--", linewidth=1.2, label=told)
         axes.legend(loc="best", frameon=False, fontsize=9)
-    _name_ends(axes, path, weights, used[np.argsort(-np.abs(weights[-1, used]))][:n_named], lambdas[-1])
-    _count_above(axes, lambdas, path.n_features_)
+    _name_ends(axes, path, weights, used[np.argsort(-np.abs(weights[-1, used]))][:n_named], alphas[-1])
+    _count_above(axes, alphas, path.n_features_)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 
@@ -126,13 +126,13 @@ def _name_ends(axes: Axes, path: SoftMILPath, weights: Any, named: Any, end: flo
         )
 
 
-def _count_above(axes: Axes, lambdas: Any, n_features: Any) -> None:
+def _count_above(axes: Axes, alphas: Any, n_features: Any) -> None:
     """Write the number of features of some penalties over the axes."""
-    shown = np.unique(np.linspace(0, len(lambdas) - 1, min(len(lambdas), 7)).round().astype(int))
+    shown = np.unique(np.linspace(0, len(alphas) - 1, min(len(alphas), 7)).round().astype(int))
     for place in shown:
         axes.annotate(
             str(n_features[place]),
-            (lambdas[place], 1.01),
+            (alphas[place], 1.01),
             xycoords=("data", "axes fraction"),
             ha="center",
             va="bottom",

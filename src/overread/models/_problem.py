@@ -198,7 +198,7 @@ PERFECT = 1e-6
 
 
 @dataclass(frozen=True)
-class Effort:
+class SolverOptions:
     """How hard to try: tolerance, Newton steps, number of starts, seed."""
 
     tol: float
@@ -209,10 +209,10 @@ class Effort:
 
 @dataclass(frozen=True)
 class Problem:
-    """A fit made ready: the loss, the penalty, the standardized features, and the units of lambda.
+    """A fit made ready: the loss, the penalty, the standardized features, and the units of alpha.
 
     The solver works with weights that sum to 1, so that objectives of size 1 are compared whatever the
-    normalization; `unit` is what its objective is to be multiplied by, and `lam_unit` its lambda.
+    normalization; `unit` is what its objective is to be multiplied by, and `alpha_unit` its alpha.
     """
 
     loss: BagLoss
@@ -221,7 +221,7 @@ class Problem:
     labels: SoftLabels
     fit_intercept: bool
     unit: float
-    lam_unit: float
+    alpha_unit: float
     null: float
 
     def solver(self, seed: int, *, loss: BagLoss | None = None) -> NewtonSolver:
@@ -232,9 +232,9 @@ class Problem:
         return solver
 
     @property
-    def lambda_max(self) -> float:
-        """Smallest lambda, in the user's unit, that gives w = 0."""
-        return self.penalty.lambda_max(self._null_gradient) / self.lam_unit
+    def alpha_max(self) -> float:
+        """Smallest alpha, in the user's unit, that gives w = 0."""
+        return self.penalty.alpha_max(self._null_gradient) / self.alpha_unit
 
     @cached_property
     def _null_gradient(self) -> Floats:
@@ -253,7 +253,7 @@ class Problem:
         )
 
     def is_separated(self, solution: Solution) -> bool:
-        """Whether hard labels are met so well that the loss is near rounding: nothing but lam bounds w."""
+        """Whether hard labels are met so well that the loss is near rounding: nothing but alpha bounds w."""
         return self.labels.is_hard and not self.labels.is_constant and solution.loss < PERFECT
 
 
@@ -277,9 +277,9 @@ def seed_of(random_state: Any) -> int:
     return int(check_number(random_state, "random_state", high=2**63 - 1, integer=True))
 
 
-def effort_of(estimator: Any, *, n_init: int = 1) -> Effort:
+def read_options(estimator: Any, *, n_init: int = 1) -> SolverOptions:
     """Read and check an estimator's parameters of the search."""
-    return Effort(
+    return SolverOptions(
         tol=check_number(estimator.tol, "tol", high=1.0),
         max_iter=int(check_number(estimator.max_iter, "max_iter", integer=True)),
         n_init=int(check_number(n_init, "n_init", low=1, integer=True)),
@@ -352,9 +352,9 @@ def prepare(
             DataWarning,
             stacklevel=3,
         )
-    lam_unit = 1.0 / unit / (bags.n_features if divide_by_features else 1)
+    alpha_unit = 1.0 / unit / (bags.n_features if divide_by_features else 1)
     null = null_intercept(loss) if fit_intercept else 0.0
-    return Problem(loss, chosen, design, labels, fit_intercept, unit, lam_unit, null)
+    return Problem(loss, chosen, design, labels, fit_intercept, unit, alpha_unit, null)
 
 
 def _warn_if_constant(labels: SoftLabels) -> None:
@@ -390,51 +390,51 @@ def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def fit_one_lambda(problem: Problem, lam: float, effort: Effort, start: Start | None = None) -> Fit:
-    """Best stationary point from the default start and effort.n_init - 1 others; lam in the solver's unit.
+def fit_one_alpha(problem: Problem, alpha: float, options: SolverOptions, start: Start | None = None) -> Fit:
+    """Best stationary point from the default start and options.n_init - 1 others; alpha in the solver's unit.
 
     The default start, w = 0, is followed down at two paces where the problem is not convex.
     """
-    if start is not None and _is_better(problem, lam, start):
-        fits = [_warm_fit(problem, lam, effort, start)]
+    if start is not None and _is_better(problem, alpha, start):
+        fits = [_warm_fit(problem, alpha, options, start)]
     else:
         paces = (FINE,) if problem.loss.is_convex else (FINE, COARSE)
-        fits = [_descent(problem, lam, effort, pace) for pace in paces]
+        fits = [_descent(problem, alpha, options, pace) for pace in paces]
     if not problem.loss.is_convex:
-        fits += [_witness_fit(problem, lam, effort, number) for number in range(1, effort.n_init)]
+        fits += [_witness_fit(problem, alpha, options, number) for number in range(1, options.n_init)]
     best = min(fits, key=lambda fit: (not fit.solution.converged, fit.solution.objective))
     objectives = tuple(problem.unit * fit.solution.objective for fit in fits)
     return Fit(best.solution, best.solver, objectives)
 
 
-def _warm_fit(problem: Problem, lam: float, effort: Effort, start: Start) -> Fit:
-    solver = problem.solver(effort.seed)
+def _warm_fit(problem: Problem, alpha: float, options: SolverOptions, start: Start) -> Fit:
+    solver = problem.solver(options.seed)
     solver.start(*start)
-    return Fit(solver.solve(lam, tol=effort.tol, max_iter=effort.max_iter), solver, ())
+    return Fit(solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver, ())
 
 
-def _descent(problem: Problem, lam: float, effort: Effort, pace: Pace) -> Fit:
-    solver = problem.solver(effort.seed)
-    solution = descend(solver, lam, tol=effort.tol, max_iter=effort.max_iter, pace=pace)
+def _descent(problem: Problem, alpha: float, options: SolverOptions, pace: Pace) -> Fit:
+    solver = problem.solver(options.seed)
+    solution = descend(solver, alpha, tol=options.tol, max_iter=options.max_iter, pace=pace)
     return Fit(solution, solver, ())
 
 
-def _is_better(problem: Problem, lam: float, start: Start) -> bool:
+def _is_better(problem: Problem, alpha: float, start: Start) -> bool:
     """Whether a start beats w = 0; one that does not would only be a long way home."""
     solver = problem.solver(0)
     null = solver.point.loss
     solver.start(*start)
-    return solver.point.loss + lam * problem.penalty.value(start[0]) < null
+    return solver.point.loss + alpha * problem.penalty.value(start[0]) < null
 
 
-def _witness_fit(problem: Problem, lam: float, effort: Effort, number: int) -> Fit:
+def _witness_fit(problem: Problem, alpha: float, options: SolverOptions, number: int) -> Fit:
     """Start from the convex fit to one random instance of each bag."""
-    random = np.random.default_rng([effort.seed, number])
-    rehearsal = problem.solver(effort.seed, loss=witness_loss(problem.loss, random))
-    first = descend(rehearsal, lam, tol=FINE.tol, max_iter=effort.max_iter)
-    solver = problem.solver(effort.seed)
+    random = np.random.default_rng([options.seed, number])
+    rehearsal = problem.solver(options.seed, loss=witness_loss(problem.loss, random))
+    first = descend(rehearsal, alpha, tol=FINE.tol, max_iter=options.max_iter)
+    solver = problem.solver(options.seed)
     solver.start(first.w, first.b)
-    return Fit(solver.solve(lam, tol=effort.tol, max_iter=effort.max_iter), solver, ())
+    return Fit(solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver, ())
 
 
 def make_report(
@@ -442,21 +442,21 @@ def make_report(
     solver: NewtonSolver,
     solution: Solution,
     *,
-    lam: float,
-    lambda_max: float,
-    effort: Effort,
+    alpha: float,
+    alpha_max: float,
+    options: SolverOptions,
     start_objectives: tuple[float, ...],
 ) -> FitReport:
     """Certificate of a solution, in the user's units."""
     counters, n_columns = solver.counters, problem.design.columns.n_features
     low, high = min(start_objectives), max(start_objectives)
     return FitReport(
-        lam=lam,
-        lambda_max=lambda_max,
+        alpha=alpha,
+        alpha_max=alpha_max,
         objective=problem.unit * solution.objective,
         loss=problem.unit * solution.loss,
         kkt_residual=solution.relative_violation,
-        tol=effort.tol,
+        tol=options.tol,
         converged=solution.converged,
         n_features=int(np.count_nonzero(solution.w)),
         n_iter=solution.n_iter,
@@ -471,7 +471,7 @@ def make_report(
         spread=(high - low) / low if low > 0 else 0.0,
         unbounded=problem.is_separated(solution),
         columns_left_out=int(np.count_nonzero(problem.design.scale == 0)),
-        seed=effort.seed,
+        seed=options.seed,
         gap=solution.gap,
         criterion=solution.criterion,
         file_passes=problem.design.columns.n_read / n_columns,
@@ -482,15 +482,15 @@ def warn_about(report: FitReport, *, stacklevel: int = 3) -> None:
     """Say what the certificate has to say: not converged, or held only by the penalty."""
     if not report.converged:
         warnings.warn(
-            f"not converged at lam={report.lam:g}: after {report.n_iter} Newton steps the optimality conditions are "
-            f"violated by {report.kkt_residual:.2g} of lam (tol={report.tol:g}); raise max_iter or lam",
+            f"not converged at alpha={report.alpha:g}: after {report.n_iter} Newton steps the optimality conditions "
+            f"are violated by {report.kkt_residual:.2g} of alpha (tol={report.tol:g}); raise max_iter or alpha",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )
     if report.unbounded:
         warnings.warn(
             "the labels are separated perfectly: without a penalty the coefficients are unbounded, and "
-            f"lam={report.lam:g} holds them only where the loss is rounding; raise lam",
+            f"alpha={report.alpha:g} holds them only where the loss is rounding; raise alpha",
             DataWarning,
             stacklevel=stacklevel,
         )

@@ -12,7 +12,7 @@ from overread._text import short_repr
 from overread.files import later
 
 
-@short_repr("lam", "n_features", "objective", "converged", "kkt_residual", "n_iter")
+@short_repr("alpha", "n_features", "objective", "converged", "kkt_residual", "n_iter")
 @dataclass(frozen=True)
 class FitReport:
     """Certificate of one fit.
@@ -22,20 +22,20 @@ class FitReport:
 
     Attributes
     ----------
-    lam, lambda_max
+    alpha, alpha_max
         Penalty of the fit, and the smallest one that gives w = 0.
     objective, loss
         F(w) with penalty, and its divergence part.
     kkt_residual
-        Largest violation of the optimality conditions, relative to lam (times l1_ratio for the elastic net; for
-        lam = 0, to the largest gradient at w = 0), but to no less than 1e-10 of the sum of the weights, where
+        Largest violation of the optimality conditions, relative to alpha (times l1_ratio for the elastic net; for
+        alpha = 0, to the largest gradient at w = 0), but to no less than 1e-10 of the sum of the weights, where
         rounding begins.
     tol, converged
         What was asked of the conditions and, where the problem is convex, of the gap; and whether it was reached.
     n_features
         Number of non-zero coefficients.
     n_iter
-        Newton steps at this lambda.
+        Newton steps at this alpha.
     full_passes
         Reads of all columns of X since the start, counting a read of k of d columns as k / d.
     active_passes
@@ -53,7 +53,7 @@ class FitReport:
     spread
         (largest - smallest) / smallest of these.
     unbounded
-        Whether the labels are separated so well that only lam, or rounding, keeps the coefficients finite.
+        Whether the labels are separated so well that only alpha, or rounding, keeps the coefficients finite.
     columns_left_out
         Features that do not vary (or vanish) and got no coefficient.
     seed
@@ -68,8 +68,8 @@ class FitReport:
         Reads of all columns from the file since the start, in the unit of full_passes; 0 for features in memory.
     """
 
-    lam: float
-    lambda_max: float
+    alpha: float
+    alpha_max: float
     objective: float
     loss: float
     kkt_residual: float

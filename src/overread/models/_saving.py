@@ -8,7 +8,7 @@ A file is one JSON object::
     payload   kind        name of the model's class
               overread    version of this package
               libraries   versions of what it ran on
-              parameters  of the constructor; those in `later_parameters` only where they are not the default
+              parameters  of the constructor; those in `_later_parameters` only where they are not the default
               fitted      attributes, each as its `Field` says
 
 Numbers are written so that they come back bit by bit. No time and no machine is recorded: the same model gives
@@ -41,7 +41,35 @@ LARGEST_FILE = 2**28
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 CLASS_KINDS = "biufU"
 
+# Parameters, fitted attributes and members of certificates whose names in files are those of version 0.2.
+FILE_NAMES = {
+    "alpha": "lam",
+    "alpha_": "lam_",
+    "alpha_max": "lambda_max",
+    "alpha_max_": "lambda_max_",
+    "alphas": "lambdas",
+    "alphas_": "lambdas_",
+    "coef_path_": "coefs_",
+    "intercept_path_": "intercepts_",
+    "mean_": "center_",
+    "n_alphas": "n_lambdas",
+}
+OLD_NAMES = {old: name for name, old in FILE_NAMES.items()}
+# Of the relevance vector machine, whose precisions have always had this name.
+SAME_NAMES = {("RVMMIL", "alpha_")}
+
 _KINDS: dict[str, type[SavedModel]] = {}
+
+
+def _file_name(name: str, kind: str = "") -> str:
+    return name if (kind, name) in SAME_NAMES else FILE_NAMES.get(name, name)
+
+
+def _rename(value: Any, names: Mapping[str, str]) -> Any:
+    """Rename the keys of a JSON object, or of the objects of a list."""
+    if isinstance(value, list):
+        return [_rename(item, names) for item in value]
+    return {names.get(key, key): part for key, part in value.items()} if isinstance(value, dict) else value
 
 
 @dataclass(frozen=True)
@@ -81,6 +109,18 @@ class Field:
 
     def _read(self, data: Any, place: str) -> Any:
         return from_json(self.type_, data, place)
+
+
+class _RecordField(Field):
+    """A record, or several: members have the names of version 0.2 in files."""
+
+    def encode(self, value: Any) -> Any:
+        return _rename(
+            to_json(from_json(self.type_, to_json(value, keep_nan=True)), keep_nan=True), FILE_NAMES
+        )
+
+    def _read(self, data: Any, place: str) -> Any:
+        return super()._read(_rename(data, OLD_NAMES), place)
 
 
 class _NamesField(Field):
@@ -134,7 +174,7 @@ def _make_field(type_: Any, cls: type[Field] = Field) -> Callable[..., Field]:
 
 
 def _declare_records(type_: type, length: str | int) -> Field:
-    return Field(tuple[type_, ...], (length,))  # type: ignore[valid-type]
+    return _RecordField(tuple[type_, ...], (length,))  # type: ignore[valid-type]
 
 
 # What models declare their fitted attributes with.
@@ -142,7 +182,18 @@ Float, Integer, Flag = _make_field(float), _make_field(int), _make_field(bool)
 FloatArray, IntegerArray = _make_field(NDArray[np.float64]), _make_field(NDArray[np.int64])
 Length = _make_field(int)
 Names, Classes = _make_field(NDArray[np.object_], _NamesField), _make_field(NDArray[Any], _ClassesField)
-Record, Records = Field, _declare_records
+Record, Records = _RecordField, _declare_records
+
+BAG_FIELDS: dict[str, Field] = {
+    "n_features_in_": Length("d"),
+    "feature_names_in_": Names("d", optional=True),
+    "classes_": Classes(),
+    "fitted_with_bags_": Flag(),
+}
+"""Fitted attributes of every model of bags."""
+
+LINEAR_FIELDS: dict[str, Field] = {**BAG_FIELDS, "coef_": FloatArray(1, "d"), "intercept_": FloatArray(1)}
+"""Fitted attributes of every linear model of bags."""
 
 
 def _check_keys(data: Any, wanted: Iterable[str], place: str) -> dict[str, Any]:
@@ -193,15 +244,24 @@ def decode_parameter(data: Any, place: str) -> Any:
 class SavedModel:
     """Gives an estimator `save_model` and `load_model`; ``kind="..."`` in the class statement names it in files.
 
-    A subclass lists its fitted attributes in ``saved_fields``. One without a kind of its own cannot be saved,
+    A subclass lists its fitted attributes in ``_saved_fields``. One without a kind of its own cannot be saved,
     because loading would give back its parent.
     """
 
-    kind: ClassVar[str]
+    _kind: ClassVar[str]
     # Parameters younger than the schema. They are left out at their default, so that a model that does without
     # them has the same bytes as before they were there, and its old files are read.
-    later_parameters: ClassVar[frozenset[str]] = frozenset()
-    saved_fields: ClassVar[Mapping[str, Field]]
+    _later_parameters: ClassVar[frozenset[str]] = frozenset()
+    _saved_fields: ClassVar[Mapping[str, Field]]
+
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
+        """Refuse a parameter by the name that it had in version 0.2."""
+        for name, old in FILE_NAMES.items():
+            if old in parameters:
+                raise InvalidInputError(
+                    f"{cls.__name__}: the parameter {old} is called {name} since version 0.3"
+                )
+        return super().__new__(cls)
 
     def __init_subclass__(cls, *, kind: str | None = None, **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -210,7 +270,7 @@ class SavedModel:
         known = _KINDS.get(kind)
         if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             raise TypeError(f"models of the kind {kind!r} are already {known.__qualname__}")
-        cls.kind = kind
+        cls._kind = kind
         _KINDS[kind] = cls
 
     def save(self, path: str | Path) -> Path:
@@ -246,7 +306,7 @@ def model_bytes(model: SavedModel) -> bytes:
 
 def to_document(model: SavedModel) -> dict[str, Any]:
     """Turn a fitted model into the JSON object of its file, to be kept inside another file."""
-    if _KINDS.get(getattr(type(model), "kind", "")) is not type(model):
+    if _KINDS.get(getattr(type(model), "_kind", "")) is not type(model):
         raise InvalidInputError(
             f"{type(model).__name__} has no kind of its own to be saved as: "
             f'declare class {type(model).__name__}(..., kind="{type(model).__name__}")'
@@ -297,7 +357,7 @@ def load_model(path: str | Path) -> Any:
 
 def _payload(model: SavedModel) -> dict[str, Any]:
     return {
-        "kind": model.kind,
+        "kind": model._kind,
         "overread": overread.__version__,
         "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
         "parameters": _encode_parameters(model),
@@ -307,17 +367,20 @@ def _payload(model: SavedModel) -> dict[str, Any]:
 
 def _encode_parameters(model: Any) -> dict[str, Any]:
     defaults = type(model)().get_params(deep=False)
+    parameters = model.get_params(deep=False)
     return {
-        name: encode_parameter(value, name)
-        for name, value in model.get_params(deep=False).items()
-        if name not in model.later_parameters or value != defaults[name]
+        _file_name(name): encode_parameter(parameters[name], name)
+        for name in sorted(parameters, key=_file_name)
+        if name not in model._later_parameters or parameters[name] != defaults[name]
     }
 
 
 def _encode_fitted(model: SavedModel) -> dict[str, Any]:
     return {
-        name: None if field.optional and not hasattr(model, name) else field.encode(getattr(model, name))
-        for name, field in model.saved_fields.items()
+        _file_name(name, model._kind): None
+        if field.optional and not hasattr(model, name)
+        else field.encode(getattr(model, name))
+        for name, field in model._saved_fields.items()
     }
 
 
@@ -348,11 +411,12 @@ def _restore(payload: dict[str, Any]) -> Any:
         raise ModelFileError(f"payload.kind: is {kind[:40]!r}, which is none of {sorted(_KINDS)}")
     cls: Any = _KINDS[kind]
     model = _build(cls, payload["parameters"])
-    fitted = _check_keys(payload["fitted"], cls.saved_fields, "payload.fitted")
+    members = {_file_name(name, kind): (name, field) for name, field in cls._saved_fields.items()}
+    fitted = _check_keys(payload["fitted"], members, "payload.fitted")
     lengths: dict[str, int] = {}
-    for name, field in cls.saved_fields.items():
-        if not (field.optional and fitted[name] is None):
-            setattr(model, name, field.decode(fitted[name], f"payload.fitted.{name}", lengths))
+    for key, (name, field) in members.items():
+        if not (field.optional and fitted[key] is None):
+            setattr(model, name, field.decode(fitted[key], f"payload.fitted.{key}", lengths))
     _compare("payload.parameters", payload["parameters"], _encode_parameters(model))
     _compare("payload.fitted", fitted, _encode_fitted(model))
     return model
@@ -361,10 +425,14 @@ def _restore(payload: dict[str, Any]) -> Any:
 def _build(cls: Any, data: Any) -> Any:
     """Make a model with the parameters of a file, which may lack later ones."""
     given = set(data) if isinstance(data, dict) else set()
-    wanted = set(cls().get_params(deep=False)) - (cls.later_parameters - given)
-    parameters = _check_keys(data, wanted, "payload.parameters")
+    names = {_file_name(name): name for name in cls().get_params(deep=False)}
+    later = {_file_name(name) for name in cls._later_parameters}
+    parameters = _check_keys(data, set(names) - (later - given), "payload.parameters")
     return cls(
-        **{name: decode_parameter(value, f"payload.parameters.{name}") for name, value in parameters.items()}
+        **{
+            names[key]: decode_parameter(value, f"payload.parameters.{key}")
+            for key, value in parameters.items()
+        }
     )
 
 

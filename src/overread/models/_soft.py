@@ -14,23 +14,20 @@ from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._penalties import Penalty
 from overread.models._problem import (
     check_number,
-    effort_of,
-    fit_one_lambda,
+    fit_one_alpha,
     make_report,
     prepare_for,
+    read_options,
     single_threaded_blas,
     warn_about,
 )
 from overread.models._report import FitReport
 from overread.models._saving import (
-    Classes,
+    LINEAR_FIELDS,
     Field,
-    Flag,
     Float,
     FloatArray,
     Integer,
-    Length,
-    Names,
     Record,
     SavedModel,
 )
@@ -38,7 +35,7 @@ from overread.models.loss._bag_loss import NormalizationName, PoolingName
 
 Floats = NDArray[np.float64]
 
-# Of lambda_max: a model of some features on most data; chosen by eye, to be tuned by the user.
+# Of alpha_max: a model of some features on most data; chosen by eye, to be tuned by the user.
 DEFAULT_FRACTION = 0.1
 
 
@@ -49,7 +46,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
 
     ::
 
-        F(w, b) = sum_mu a_mu D_mu(w, b) + lam R(w),
+        F(w, b) = sum_mu a_mu D_mu(w, b) + alpha R(w),
         D_mu = -[p~ log p + (1 - p~) log(1 - p)],    p = 1 - prod_k (1 - sigma(w'x_k + b)),
 
     with the weights a_mu of `normalization`, `sample_weight` and `reader_weight`, and b unpenalized; ``R(w) = |w|_1``
@@ -58,15 +55,15 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
 
     Parameters
     ----------
-    lam
-        Strength of the penalty; None means a tenth of the smallest one that gives w = 0.
+    alpha
+        Strength of the penalty, the paper's lambda; None means a tenth of the smallest one that gives w = 0.
     penalty
         R: "l1", or an object as `overread.models.ElasticNet`. As R penalizes standardized coefficients
         (see `standardize`), so does the elastic net's ridge.
     normalization
         "none" (sum over bags), "bags" (1/M) or "class" (1/M+ and 1/M-); section 4.1 of the paper.
     divide_by_features
-        Whether the penalty is lam / d.
+        Whether the penalty is alpha / d.
     fit_intercept
         Whether there is an intercept (the paper has none).
     standardize
@@ -75,11 +72,11 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
     pooling
         "noisy_or", "noisy_or_mean", "log_sum_exp" or "mean"; see `overread.models.loss._bag_loss`.
     n_init
-        Number of starts; the best stationary point is kept. The first is w = 0, followed down to lam at two
+        Number of starts; the best stationary point is kept. The first is w = 0, followed down to alpha at two
         paces; each other is the fit to one random instance of each bag. Ignored where the problem is convex.
     tol
-        Largest violation of the optimality conditions, relative to lam (times l1_ratio for the elastic net), and, where
-        the problem is convex, largest certified gap (F - minimum) / F.
+        Largest violation of the optimality conditions, relative to alpha (times l1_ratio for the elastic net), and,
+        where the problem is convex, largest certified gap (F - minimum) / F.
     max_iter
         Newton steps allowed for a penalty.
     warm_start
@@ -96,9 +93,9 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         Coefficients (1, d) and intercept (1,) on the user's scale.
     classes_
         The two classes; [0, 1] for soft labels.
-    lam_, lambda_max_
+    alpha_, alpha_max_
         Penalty used, and the smallest one that gives w = 0.
-    center_, scale_
+    mean_, scale_
         Mean and deviation (d,) by which features were standardized; scale 0 marks a feature left out because it
         does not vary. ``coef_ * scale_`` are the coefficients that were penalized.
     n_iter_
@@ -111,30 +108,25 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
     >>> import numpy as np
     >>> from overread.models import SoftMILLogisticRegression
     >>> X = np.array([[0.0], [3.0], [0.1], [-0.2]])
-    >>> model = SoftMILLogisticRegression(lam=0.01).fit(X, [0.75, 0.0, 0.0], bags=["a", "a", "b", "c"])
+    >>> model = SoftMILLogisticRegression(alpha=0.01).fit(X, [0.75, 0.0, 0.0], bags=["a", "a", "b", "c"])
     >>> model.predict_proba(X, bags=["a", "a", "b", "c"])[:, 1].round(2)
     array([0.74, 0.01, 0.  ])
     """
 
-    later_parameters = frozenset({"memory_mb", "penalty"})
-    saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
-        "coef_": FloatArray(1, "d"),
-        "intercept_": FloatArray(1),
-        "center_": FloatArray("d"),
+    _later_parameters = frozenset({"memory_mb", "penalty"})
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
+        **LINEAR_FIELDS,
+        "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
-        "lam_": Float(),
-        "lambda_max_": Float(),
+        "alpha_": Float(),
+        "alpha_max_": Float(),
         "n_iter_": Integer(),
         "fit_report_": Record(FitReport),
     }
 
     def __init__(
         self,
-        lam: float | None = None,
+        alpha: float | None = None,
         *,
         penalty: str | Penalty = "l1",
         normalization: NormalizationName = "bags",
@@ -149,7 +141,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         random_state: int | np.random.RandomState | None = None,
         memory_mb: float | None = None,
     ) -> None:
-        self.lam = lam
+        self.alpha = alpha
         self.penalty = penalty
         self.normalization = normalization
         self.divide_by_features = divide_by_features
@@ -182,29 +174,29 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
             The paper's a = n / n_max; leaves M alone. By default what the `Bags` carry.
         """
         given = read_bags(self, X, bags, reset=True)
-        effort = effort_of(self, n_init=self.n_init)
-        lam = None if self.lam is None else check_number(self.lam, "lam")
+        options = read_options(self, n_init=self.n_init)
+        alpha = None if self.alpha is None else check_number(self.alpha, "alpha")
         start = self._warm_start()
         problem = prepare_for(self, given, y, sample_weight, reader_weight)
-        self.lambda_max_ = problem.lambda_max
-        self.lam_ = DEFAULT_FRACTION * self.lambda_max_ if lam is None else lam
+        self.alpha_max_ = problem.alpha_max
+        self.alpha_ = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else alpha
         if start is not None:
             start = problem.design.from_user(*start)
         with single_threaded_blas():
-            fit = fit_one_lambda(problem, self.lam_ * problem.lam_unit, effort, start)
+            fit = fit_one_alpha(problem, self.alpha_ * problem.alpha_unit, options, start)
         self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         self.classes_ = problem.labels.classes
         coefficients, intercept = problem.design.to_user(fit.solution.w, fit.solution.b)
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
-        self.center_, self.scale_ = problem.design.center, problem.design.scale
+        self.mean_, self.scale_ = problem.design.center, problem.design.scale
         self.n_iter_ = max(1, fit.solution.n_iter)
         self.fit_report_ = make_report(
             problem,
             fit.solver,
             fit.solution,
-            lam=self.lam_,
-            lambda_max=self.lambda_max_,
-            effort=effort,
+            alpha=self.alpha_,
+            alpha_max=self.alpha_max_,
+            options=options,
             start_objectives=fit.start_objectives,
         )
         warn_about(self.fit_report_)

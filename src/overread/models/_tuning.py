@@ -19,6 +19,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from overread._terminal import count_steps
@@ -26,6 +27,7 @@ from overread._text import short_repr
 from overread.bags import Bags, soft_kl_scorer
 from overread.errors import InvalidInputError
 
+Floats = NDArray[np.float64]
 Model = TypeVar("Model")
 
 RULES = ("validation", "in_sample")
@@ -40,7 +42,7 @@ class Tuning(Generic[Model]):
     ----------
     model
         The chosen setting, fitted to training + validation; unfitted where that set was not given. With the
-        normalization "none" and a penalty judged on training, its ``lam`` has grown with the weight of the bags.
+        normalization "none" and a penalty judged on training, its ``alpha`` has grown with the weight of the bags.
     position
         Its place among the settings.
     rule
@@ -117,9 +119,29 @@ def tune(
     chosen = clone(settings[position])
     if merged is not None:
         if _is_sum(chosen):
-            chosen.set_params(lam=chosen.lam * growth)
+            chosen.set_params(alpha=chosen.alpha * growth)
         fit(chosen, merged)
     return Tuning(chosen, position, rule, pd.concat([_differences(settings), table], axis=1))
+
+
+# Scores closer than this are equal.
+ROUNDING = 1e-9
+
+
+def find_best(values: Floats, sparsity: Floats) -> int:
+    """Position of the highest value; of equal ones the sparsest."""
+    return int(np.lexsort((sparsity, -np.round(values, 9)))[0])
+
+
+def take_sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> int:
+    """Of the settings within so many standard errors of the best, take the sparsest; of equally sparse ones the better.
+
+    Breiman et al., Classification and Regression Trees (1984), section 3.4.3; `errors` are those of the paired
+    differences from the best, because the same patients judge all settings.
+    """
+    accepted = np.flatnonzero(values - values.max() >= -n_standard_errors * errors - ROUNDING)
+    order = np.lexsort((-np.round(values[accepted], 9), sparsity[accepted]))
+    return int(accepted[order[0]])
 
 
 def count_features(model: Any) -> int:
@@ -129,7 +151,7 @@ def count_features(model: Any) -> int:
 
 def _is_sum(model: Any) -> bool:
     """Whether a model's penalty stands beside a loss that grows with the bags; without a number it follows them."""
-    return getattr(model, "normalization", None) == "none" and model.lam is not None
+    return getattr(model, "normalization", None) == "none" and model.alpha is not None
 
 
 def _weigh(part: Any) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from overread.domains import domain_of
-from overread.froc import plot_calibration, plot_lambda_choice, plot_setting_choices
+from overread.froc import plot_alpha_choice, plot_calibration, plot_setting_choices
 from overread.models import reader_importance_figure
 from overread.report._pictures import Pictures
 from overread.report._results import Counted, SetResult, StudyResults
@@ -45,7 +45,7 @@ def draw_figures(results: StudyResults, pictures: Pictures) -> dict[str, str]:
     drawn["choice"] = write_svg("choice", lambda: plot_setting_choices(choices))
     if results.paper_choice is not None:
         paper = results.paper_choice.choice
-        drawn["paper_choice"] = write_svg("paper_choice", lambda: plot_lambda_choice(paper))
+        drawn["paper_choice"] = write_svg("paper_choice", lambda: plot_alpha_choice(paper))
     mixture = find_mixture(results)
     if mixture is not None:
         weights = mixture.reader_importance

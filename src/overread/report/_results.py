@@ -22,11 +22,11 @@ from overread._text import short_repr
 from overread.errors import FormatError
 from overread.files import digest_of_value, from_json, read_json
 from overread.froc import (
+    AlphaChoice,
     Calibration,
     ChanceLevel,
     FigureComparison,
     FigureEstimate,
-    LambdaChoice,
     PerformanceTable,
     SettingChoice,
 )
@@ -167,7 +167,7 @@ class Example:
 class PaperChoice:
     """What the paper's rule would choose for the soft model, and the bounds of the rule."""
 
-    choice: LambdaChoice
+    choice: AlphaChoice
     fp_targets: list[float]
     tolerance: float
     max_gap: float

@@ -197,7 +197,7 @@ class Detector:
     def features(self) -> tuple[str, ...]:
         """Features that the model looks at: the only ones that are computed."""
         names = np.asarray(self.model.feature_names_in_)
-        return tuple(str(name) for name in names[self.model.used_columns_])
+        return tuple(str(name) for name in names[self.model.support_])
 
     @property
     def unit(self) -> LengthUnit:
@@ -325,7 +325,7 @@ class Detector:
 
     def _contributions(self, model: LinearBagClassifier, x: NDArray[np.float64]) -> pd.DataFrame:
         """List what each feature of a candidate adds to the score of the mean candidate, the largest first."""
-        weights, means = model.coef_[0][model.used_columns_], self._find_means()
+        weights, means = model.coef_[0][model.support_], self._find_means()
         parts = pd.DataFrame(
             {"feature": self.features, "value": x, "mean": means, "contribution": weights * (x - means)}
         )
@@ -341,13 +341,13 @@ class Detector:
         if self.means is not None:
             return np.array(self.means, dtype=np.float64)
         # Of a file made before detectors carried them: Soft and B1 were standardized by these averages.
-        centre = getattr(self.model, "center_", None)
+        centre = getattr(self.model, "mean_", None)
         if centre is None:
             raise InvalidInputError(
                 f"this {self.name} detector does not know the averages of its features in training, because an earlier "
                 "version made it: run its study again"
             )
-        return np.asarray(centre, dtype=np.float64)[self.model.used_columns_]
+        return np.asarray(centre, dtype=np.float64)[self.model.support_]
 
     def _measured(
         self,
@@ -371,7 +371,7 @@ class Detector:
 
     def _scored(self, candidates: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
         """Candidates with score, probability and rank, in their order."""
-        score = self.model.score_used(values.to_numpy(np.float64))
+        score = self.model.decision_on_support(values.to_numpy(np.float64))
         mapped = self.score_map.apply(score)
         return candidates[["candidate_id", *CANDIDATE_COLUMNS]].assign(
             score=score,

@@ -53,19 +53,19 @@ def problem(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(problem):
     path, ids, labels = problem
-    return SoftMILPath(n_lambdas=10).fit(StoredInstances(path), labels, bags=ids)
+    return SoftMILPath(n_alphas=10).fit(StoredInstances(path), labels, bags=ids)
 
 
 def check(found, expected):
-    assert found.lambda_max_ == pytest.approx(expected.lambda_max_, rel=1e-12)
+    assert found.alpha_max_ == pytest.approx(expected.alpha_max_, rel=1e-12)
     np.testing.assert_array_equal(found.scale_, expected.scale_)
     np.testing.assert_allclose(found.objectives_, expected.objectives_, rtol=1e-8)
-    np.testing.assert_allclose(found.coefs_, expected.coefs_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found.coef_path_, expected.coef_path_, rtol=0, atol=1e-6)
 
 
 def test_the_cluster_finds_the_same_model(problem, expected, client):
     path, ids, labels = problem
-    found = SoftMILPath(n_lambdas=10).fit(StoredInstances(path, client=client), labels, bags=ids)
+    found = SoftMILPath(n_alphas=10).fit(StoredInstances(path, client=client), labels, bags=ids)
     check(found, expected)
     assert 1 < found.fit_reports_[-1].file_passes < 10 + 5
     assert sorted(file.name for file in path.parent.iterdir()) == ["X.npy"]
@@ -81,9 +81,7 @@ def test_workers_that_die_are_replaced(problem, expected, dying):
             threading.Timer(0.02, os.kill, (victim, signal.SIGKILL)).start()
             killed.append(victim)
 
-    found = SoftMILPath(n_lambdas=10).fit(
-        StoredInstances(path, client=dying), labels, bags=ids, callback=kill
-    )
+    found = SoftMILPath(n_alphas=10).fit(StoredInstances(path, client=dying), labels, bags=ids, callback=kill)
     check(found, expected)
     assert len(set(killed)) == 2
     assert not set(killed) & set(dying.run(os.getpid).values())
@@ -123,7 +121,7 @@ class Blamed:
 def test_tasks_that_the_scheduler_blames_for_deaths_are_given_again(problem, expected, client):
     path, ids, labels = problem
     deadly = DeadlyCluster(client, 3)
-    found = SoftMILPath(n_lambdas=10).fit(StoredInstances(path, client=deadly), labels, bags=ids)
+    found = SoftMILPath(n_alphas=10).fit(StoredInstances(path, client=deadly), labels, bags=ids)
     check(found, expected)
     assert deadly.n_blamed == 0
 
@@ -132,14 +130,14 @@ def test_a_cluster_that_always_dies_is_told_of(problem, client):
     path, ids, labels = problem
     source = StoredInstances(path, client=DeadlyCluster(client, 1000))
     with pytest.raises(StorageError, match=f"lost the same task {RETRIES} times"):
-        SoftMILPath(n_lambdas=2).fit(source, labels, bags=ids)
+        SoftMILPath(n_alphas=2).fit(source, labels, bags=ids)
 
 
 def test_a_file_that_workers_do_not_find_is_told_of(problem, client, monkeypatch):
     path, ids, labels = problem
     monkeypatch.setattr(spread, "_describe_stored", lose_file)
     with pytest.raises(StorageError, match="at the same place"):
-        SoftMILPath(n_lambdas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
+        SoftMILPath(n_alphas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
 
 
 def lose_file(*given):
@@ -174,7 +172,7 @@ def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
 
         monkeypatch.setattr(spread.ClusterColumns, "_gather", lose_workers)
         with pytest.raises(StorageError, match="has had no worker for"):
-            SoftMILPath(n_lambdas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
+            SoftMILPath(n_alphas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
 
 
 def test_a_model_of_one_machine_says_so(client, problem):

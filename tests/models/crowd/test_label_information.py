@@ -21,7 +21,7 @@ def test_variances_are_those_of_the_likelihood(pooling, fit_intercept, l1_ratio)
     problem = make_bag_crowd(n_bags=400, n_readers=4, votes_per_bag=4, seed=3)
     bags = Bags.from_ids(problem.X, problem.bag_of_row)
     model = RaykarCrowd(
-        lam=0.005,
+        alpha=0.005,
         penalty=ElasticNet(l1_ratio),
         pooling=pooling,
         fit_intercept=fit_intercept,
@@ -31,7 +31,7 @@ def test_variances_are_those_of_the_likelihood(pooling, fit_intercept, l1_ratio)
     ).fit(bags, problem.votes)
     R, used = 4, np.flatnonzero(model.coef_[0])
     assert len(used)
-    scale, centre = model.scale_[used], model.center_[used]
+    scale, centre = model.scale_[used], model.mean_[used]
     X = (problem.X[:, used] - centre) / scale
 
     def minus_log_likelihood(theta):

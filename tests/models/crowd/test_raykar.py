@@ -21,7 +21,7 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "crowd.json").read_t
 
 def test_on_single_instances_it_equals_scikit_activeml():
     problem = make_crowd()
-    model = RaykarCrowd(lam=1e-7, round_tol=1e-12, max_rounds=2000).fit(problem.X, problem.votes)
+    model = RaykarCrowd(alpha=1e-7, round_tol=1e-12, max_rounds=2000).fit(problem.X, problem.votes)
     np.testing.assert_allclose(model.predict_proba(problem.X)[:, 1], GOLDEN["probability"], atol=1e-5)
     for skill in ("sensitivity", "specificity"):
         np.testing.assert_allclose(model.reader_skills_[skill], GOLDEN[skill], atol=1e-5)
@@ -59,7 +59,7 @@ def test_on_bags_it_equals_an_independent_em():
                 one *= alpha[r] if problem.votes[i, r] else 1 - alpha[r]
                 zero *= 1 - beta[r] if problem.votes[i, r] else beta[r]
             mu[i] = one / (one + zero)
-    model = RaykarCrowd(lam=1e-7, round_tol=1e-11, max_rounds=2000)
+    model = RaykarCrowd(alpha=1e-7, round_tol=1e-11, max_rounds=2000)
     model.fit(problem.X, problem.votes, bags=problem.bag_of_row)
     np.testing.assert_allclose(model.posterior_, mu, atol=2e-3)
     np.testing.assert_allclose(model.sensitivity_, alpha, atol=2e-3)
@@ -72,7 +72,7 @@ def test_planted_skills_are_found_on_bags(n_bags, error):
     """160 and 32 votes of each of 20 readers."""
     problem = make_bag_crowd(n_bags=n_bags, n_readers=20, votes_per_bag=4, seed=1)
     bags = Bags.from_ids(problem.X, problem.bag_of_row)
-    model = RaykarCrowd(lam=0.003).fit(bags, problem.votes)
+    model = RaykarCrowd(alpha=0.003).fit(bags, problem.votes)
     assert np.abs(model.sensitivity_ - problem.sensitivity).mean() < error
     assert np.abs(model.specificity_ - problem.specificity).mean() < error
     assert model.coef_[0][0] > 0 > model.coef_[0][1]
@@ -82,7 +82,7 @@ def test_a_reader_worse_than_chance_is_turned_round():
     problem = make_bag_crowd(n_bags=500, n_readers=5, votes_per_bag=5, seed=3)
     votes = problem.votes.copy()
     votes[:, 4] = 1 - votes[:, 4]
-    model = RaykarCrowd(lam=0.003).fit(problem.X, votes, bags=problem.bag_of_row)
+    model = RaykarCrowd(alpha=0.003).fit(problem.X, votes, bags=problem.bag_of_row)
     assert model.sensitivity_[4] == pytest.approx(1 - problem.sensitivity[4], abs=0.1)
     assert model.specificity_[4] == pytest.approx(1 - problem.specificity[4], abs=0.1)
     assert ((model.posterior_ > 0.5) == problem.truth).mean() > 0.9
@@ -90,12 +90,12 @@ def test_a_reader_worse_than_chance_is_turned_round():
 
 def test_readers_who_marked_everything_nothing_or_copied():
     problem = make_bag_crowd(n_bags=200, seed=4)
-    plain = RaykarCrowd(lam=0.01, round_tol=1e-10).fit(problem.X, problem.votes, bags=problem.bag_of_row)
+    plain = RaykarCrowd(alpha=0.01, round_tol=1e-10).fit(problem.X, problem.votes, bags=problem.bag_of_row)
     n = len(problem.votes)
     extreme = np.column_stack([problem.votes, np.ones(n), np.zeros(n), problem.votes[:, 0]])
     for chosen, skills in (([6, 7], ([1.0, 0.0], [0.0, 1.0])), ([8], None)):
         votes = extreme[:, [*range(6), *chosen]]
-        model = RaykarCrowd(lam=0.01, round_tol=1e-10).fit(problem.X, votes, bags=problem.bag_of_row)
+        model = RaykarCrowd(alpha=0.01, round_tol=1e-10).fit(problem.X, votes, bags=problem.bag_of_row)
         if skills:
             np.testing.assert_array_equal([model.sensitivity_[6:], model.specificity_[6:]], skills)
             np.testing.assert_allclose(model.posterior_, plain.posterior_, atol=1e-3)
@@ -108,7 +108,7 @@ def test_readers_who_marked_everything_nothing_or_copied():
 def test_votes_of_one_class_give_the_null_model(vote):
     problem = make_bag_crowd(n_bags=40)
     with pytest.warns(DataWarning, match=f"every vote is {vote:g}"):
-        model = RaykarCrowd(lam=0.01).fit(problem.X, np.full((40, 4), vote), bags=problem.bag_of_row)
+        model = RaykarCrowd(alpha=0.01).fit(problem.X, np.full((40, 4), vote), bags=problem.bag_of_row)
     assert not model.coef_.any()
     np.testing.assert_allclose(model.posterior_, vote, atol=1e-6)
     assert np.isfinite(model.reader_skills_.filter(regex="low|high").to_numpy()).all()
@@ -124,7 +124,7 @@ def test_features_and_settings_that_are_refused():
     ):
         with pytest.raises(InvalidInputError, match=match):
             RaykarCrowd().fit(features, votes)
-    for name, value in (("lam", -1.0), ("round_tol", -1), ("max_rounds", 0), ("sensitivity_prior", (0, 1))):
+    for name, value in (("alpha", -1.0), ("round_tol", -1), ("max_rounds", 0), ("sensitivity_prior", (0, 1))):
         with pytest.raises(InvalidInputError, match=name):
             RaykarCrowd(**{name: value}).fit(problem.X, problem.votes)
 
@@ -138,7 +138,7 @@ def test_look_alikes_are_why_its_labels_are_too_high():
         )
         truth = merge_marks(cohort.marks, cohort.readings)
         bags = make_bags(cohort.candidates, cohort.features, truth)
-        model = RaykarCrowd(lam=0.002).fit(bags, votes_on_bags(bags, truth, cohort.marks, cohort.readings))
+        model = RaykarCrowd(alpha=0.002).fit(bags, votes_on_bags(bags, truth, cohort.marks, cohort.readings))
         hit = truth.iloc[candidate_hits(cohort.lesions, truth)["truth_row"].unique()]["truth_id"]
         table = bags.bag_table
         none = table["truth_id"].notna() & ~table["truth_id"].isin(hit)

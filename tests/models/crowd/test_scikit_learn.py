@@ -40,7 +40,7 @@ def test_checks_of_parameters(model, check):
 def test_fit_returns_itself_leaves_its_input_alone_and_repeats():
     problem = make_crowd(n_bags=60)
     votes, X = problem.votes.copy(), problem.X.copy()
-    for model, arguments in ((DawidSkene(), (votes,)), (RaykarCrowd(lam=0.01), (X, votes))):
+    for model, arguments in ((DawidSkene(), (votes,)), (RaykarCrowd(alpha=0.01), (X, votes))):
         assert model.fit(*arguments) is model
         first = model.posterior_.copy()
         assert model.fit(*arguments).posterior_.tobytes() == first.tobytes()

@@ -19,7 +19,7 @@ def problem():
 def models(problem):
     return {
         "DawidSkene": DawidSkene(sensitivity_prior=(2, 1.5)).fit(problem.votes),
-        "RaykarCrowd": RaykarCrowd(lam=0.01).fit(problem.X, problem.votes, bags=problem.bag_of_row),
+        "RaykarCrowd": RaykarCrowd(alpha=0.01).fit(problem.X, problem.votes, bags=problem.bag_of_row),
     }
 
 

@@ -41,7 +41,7 @@ def test_the_formula():
     w, penalty = np.array([2.0, 0.0, -4.0]), ElasticNet(0.25)
     assert penalty.value(w) == 0.25 * 6 + 0.375 * 20
     assert penalty.subgradient(w, np.array([0.0, 0.5, 1.0]), 1.0).tolist() == [1.75, 0.25, -2.25]
-    assert penalty.lambda_max(np.array([0.25, -0.5])) == 2.0
+    assert penalty.alpha_max(np.array([0.25, -0.5])) == 2.0
 
 
 @pytest.mark.parametrize("kind", [SoftMILLogisticRegression, SoftMILPath])
@@ -49,7 +49,7 @@ def test_a_share_of_one_is_l1_bit_by_bit(kind, mil):
     first, second, third = (
         kind(penalty=penalty).fit(mil.X, mil.y, bags=mil.ids) for penalty in ("l1", L1(), ElasticNet(1.0))
     )
-    name = "coef_" if kind is SoftMILLogisticRegression else "coefs_"
+    name = "coef_" if kind is SoftMILLogisticRegression else "coef_path_"
     assert getattr(first, name).tobytes() == getattr(second, name).tobytes() == getattr(third, name).tobytes()
 
 
@@ -57,8 +57,8 @@ def test_a_share_of_one_is_l1_bit_by_bit(kind, mil):
 def test_singletons_to_forty_digits(singles, l1_ratio):
     """On the columns that are left the optimum solves smooth equations: Newton's method in mpmath finds its digits."""
     X, y = singles
-    lam = 0.1
-    model = SoftMILLogisticRegression(lam, penalty=ElasticNet(l1_ratio), standardize=False, tol=1e-11)
+    alpha = 0.1
+    model = SoftMILLogisticRegression(alpha, penalty=ElasticNet(l1_ratio), standardize=False, tol=1e-11)
     model.fit(X, y)
     used = np.flatnonzero(model.coef_[0])
     assert 0 < len(used) < X.shape[1]
@@ -75,7 +75,7 @@ def test_singletons_to_forty_digits(singles, l1_ratio):
             g = [mpmath.fdot(residual, column) / len(y) for column in zip(*rows, strict=True)]
             ridge = 1 - mpmath.mpf(l1_ratio)
             return [
-                g[j] + mpmath.mpf(lam) * (mpmath.mpf(l1_ratio) * float(sign[j]) + ridge * theta[j])
+                g[j] + mpmath.mpf(alpha) * (mpmath.mpf(l1_ratio) * float(sign[j]) + ridge * theta[j])
                 for j in range(len(used))
             ] + [g[-1]]
 
@@ -86,7 +86,7 @@ def test_singletons_to_forty_digits(singles, l1_ratio):
         ) / len(y)
         ridge = 1 - mpmath.mpf(l1_ratio)
         penalty = mpmath.fsum(l1_ratio * abs(w) + ridge / 2 * w**2 for w in list(exact)[:-1])
-        objective = float(loss + mpmath.mpf(lam) * penalty)
+        objective = float(loss + mpmath.mpf(alpha) * penalty)
     found = np.append(model.coef_[0, used], model.intercept_)
     np.testing.assert_allclose(found, [float(value) for value in exact], rtol=1e-9, atol=1e-10)
     assert model.fit_report_.objective == pytest.approx(objective, rel=1e-13)
@@ -101,18 +101,18 @@ def test_the_certificate_holds_on_bags(make_mil, l1_ratio, pooling):
         penalty=ElasticNet(l1_ratio), pooling=pooling, standardize=False, tol=1e-8
     ).fit(data.X, data.y, bags=data.ids)
     objective = SoftMILObjective(
-        data.bags, data.y, lam=model.lam_, penalty=ElasticNet(l1_ratio), pooling=pooling
+        data.bags, data.y, alpha=model.alpha_, penalty=ElasticNet(l1_ratio), pooling=pooling
     )
     w, b = model.coef_[0], model.intercept_[0]
     worst = np.abs(objective.minimum_norm_subgradient(w, b)).max()
-    assert worst <= 2e-8 * model.lam_ * l1_ratio
+    assert worst <= 2e-8 * model.alpha_ * l1_ratio
     assert model.fit_report_.converged
     assert model.fit_report_.objective == pytest.approx(objective.value(w, b), rel=1e-12)
     assert 0 < np.count_nonzero(w) < 12 or l1_ratio < 0.5
-    null = SoftMILLogisticRegression(model.lambda_max_, penalty=ElasticNet(l1_ratio), pooling=pooling)
+    null = SoftMILLogisticRegression(model.alpha_max_, penalty=ElasticNet(l1_ratio), pooling=pooling)
     null.set_params(standardize=False).fit(data.X, data.y, bags=data.ids)
     assert not null.coef_.any()
-    assert null.set_params(lam=0.99 * model.lambda_max_).fit(data.X, data.y, bags=data.ids).coef_.any()
+    assert null.set_params(alpha=0.99 * model.alpha_max_).fit(data.X, data.y, bags=data.ids).coef_.any()
 
 
 def test_its_ridge_is_on_the_standardized_scale(singles):
@@ -148,9 +148,9 @@ def test_sampled_rows_and_many_columns_do_not_change_the_answer():
 
 
 def test_along_a_path(mil):
-    path = SoftMILPath(penalty=ElasticNet(0.3), n_lambdas=8, tol=1e-8).fit(mil.X, mil.y, bags=mil.ids)
+    path = SoftMILPath(penalty=ElasticNet(0.3), n_alphas=8, tol=1e-8).fit(mil.X, mil.y, bags=mil.ids)
     assert all(report.converged for report in path.fit_reports_)
-    assert not path.coefs_[0].any()
+    assert not path.coef_path_[0].any()
     single = path.model(5)
     assert single.penalty == ElasticNet(0.3)
     again = clone(single).fit(mil.X, mil.y, bags=mil.ids)

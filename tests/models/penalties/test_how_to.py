@@ -50,12 +50,12 @@ def test_the_weights_keep_to_their_columns_on_bags(page, make_mil):
     """Working sets and skipped columns are asked for by number: the certificate holds in the objective itself."""
     data = make_mil(n_bags=120, n_features=40, seed=2)
     penalty = page["WeightedL1"](np.random.default_rng(1).uniform(0.3, 3.0, 40))
-    path = SoftMILPath(penalty=penalty, n_lambdas=6, standardize=False, tol=1e-8)
+    path = SoftMILPath(penalty=penalty, n_alphas=6, standardize=False, tol=1e-8)
     path.fit(data.X, data.y, bags=data.ids)
     assert path.n_features_[0] == 0 < path.n_features_[-1]
-    for lam, w, b in zip(path.lambdas_, path.coefs_, path.intercepts_, strict=True):
-        objective = SoftMILObjective(data.bags, data.y, lam=lam, penalty=penalty)
-        assert np.abs(objective.minimum_norm_subgradient(w, b)).max() <= 2e-8 * lam * min(penalty.weights)
+    for alpha, w, b in zip(path.alphas_, path.coef_path_, path.intercept_path_, strict=True):
+        objective = SoftMILObjective(data.bags, data.y, alpha=alpha, penalty=penalty)
+        assert np.abs(objective.minimum_norm_subgradient(w, b)).max() <= 2e-8 * alpha * min(penalty.weights)
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class L1WithCosh(Penalty):
 def test_a_smooth_part_that_is_not_quadratic(make_mil, pooling):
     data = make_mil(n_bags=150, n_features=10, seed=7)
     path = SoftMILPath(
-        penalty=L1WithCosh(), n_lambdas=8, min_ratio=0.001, pooling=pooling, standardize=False, tol=1e-8
+        penalty=L1WithCosh(), n_alphas=8, min_ratio=0.001, pooling=pooling, standardize=False, tol=1e-8
     ).fit(data.X, data.y, bags=data.ids)
-    assert np.abs(path.coefs_).max() > 0.7
-    for lam, w, b in zip(path.lambdas_, path.coefs_, path.intercepts_, strict=True):
-        objective = SoftMILObjective(data.bags, data.y, lam=lam, penalty=L1WithCosh(), pooling=pooling)
-        assert np.abs(objective.minimum_norm_subgradient(w, b)).max() <= 2e-8 * lam
+    assert np.abs(path.coef_path_).max() > 0.7
+    for alpha, w, b in zip(path.alphas_, path.coef_path_, path.intercept_path_, strict=True):
+        objective = SoftMILObjective(data.bags, data.y, alpha=alpha, penalty=L1WithCosh(), pooling=pooling)
+        assert np.abs(objective.minimum_norm_subgradient(w, b)).max() <= 2e-8 * alpha

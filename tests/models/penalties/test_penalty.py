@@ -1,4 +1,4 @@
-"""What every penalty must be: its parts belong together, and the step, distance and lambda_max follow from its value.
+"""What every penalty must be: its parts belong together, and the step, distance and alpha_max follow from its value.
 
 Nothing here knows a formula of a penalty: all is compared with `value`, by finite differences or by search.
 """
@@ -15,6 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from overread.errors import InvalidInputError
+from overread.models import L1, PENALTIES, ElasticNet, SoftMILLogisticRegression
+from overread.models._penalties import find_penalty
 from overread.models.solver._kernels import coordinate_descent
 
 every_penalty = pytest.mark.parametrize("penalty", ALL, ids=repr)
@@ -37,12 +40,12 @@ def smooth_part(penalty, w):
     return penalty.value(one(w)) - float(penalty.kink) * abs(w)
 
 
-def coordinate_step(penalty, w, gradient, curvature, lam):
+def coordinate_step(penalty, w, gradient, curvature, alpha):
     """Where the solver's compiled loop moves one column, from the penalty's parts."""
     bent, bend = derivatives(penalty, w)
-    step, slope = np.zeros(1), one(gradient + lam * bent)
-    H = np.array([[curvature + lam * bend]])
-    coordinate_descent(H, one(w), one(lam * float(penalty.kink)), step, slope, 0.0, 100)
+    step, slope = np.zeros(1), one(gradient + alpha * bent)
+    H = np.array([[curvature + alpha * bend]])
+    coordinate_descent(H, one(w), one(alpha * float(penalty.kink)), step, slope, 0.0, 100)
     return w + step[0]
 
 
@@ -71,14 +74,14 @@ def test_zero_costs_nothing_and_is_the_only_kink(penalty):
 
 @every_penalty
 @settings(max_examples=60)
-@given(v=st.floats(-3, 3), start=coefficients, h=st.floats(0.1, 5.0), lam=strengths)
-def test_the_coordinate_step_is_the_proximal_operator(penalty, v, start, h, lam):
-    """It minimizes h/2 (x - v)^2 + lam R(x) from any start, as a search over the value finds."""
+@given(v=st.floats(-3, 3), start=coefficients, h=st.floats(0.1, 5.0), alpha=strengths)
+def test_the_coordinate_step_is_the_proximal_operator(penalty, v, start, h, alpha):
+    """It minimizes h/2 (x - v)^2 + alpha R(x) from any start, as a search over the value finds."""
 
     def objective(x):
-        return h / 2 * (x - v) ** 2 + lam * penalty.value(one(x))
+        return h / 2 * (x - v) ** 2 + alpha * penalty.value(one(x))
 
-    found = coordinate_step(penalty, start, h * (start - v), h, lam)
+    found = coordinate_step(penalty, start, h * (start - v), h, alpha)
     searched = minimize_scalar(objective, bounds=(-abs(v) - 1e-3, abs(v) + 1e-3), method="bounded").x
     assert objective(found) <= objective(searched) + 1e-12
     assert found == pytest.approx(searched, abs=1e-4)
@@ -86,31 +89,33 @@ def test_the_coordinate_step_is_the_proximal_operator(penalty, v, start, h, lam)
 
 @every_penalty
 @settings(max_examples=60)
-@given(v=st.floats(-3, 3), h=st.floats(0.1, 5.0), lam=strengths)
-def test_the_distance_is_zero_where_the_proximal_operator_stops(penalty, v, h, lam):
-    w = coordinate_step(penalty, 0.0, -h * v, h, lam)
-    assert penalty.subgradient(one(w), one(h * (w - v)), lam)[0] == pytest.approx(0, abs=1e-12)
+@given(v=st.floats(-3, 3), h=st.floats(0.1, 5.0), alpha=strengths)
+def test_the_distance_is_zero_where_the_proximal_operator_stops(penalty, v, h, alpha):
+    w = coordinate_step(penalty, 0.0, -h * v, h, alpha)
+    assert penalty.subgradient(one(w), one(h * (w - v)), alpha)[0] == pytest.approx(0, abs=1e-12)
 
 
 @every_penalty
-@given(w=coefficients, gradient=st.floats(-3, 3), lam=strengths)
-def test_the_distance_is_the_steepest_descent(penalty, w, gradient, lam):
-    """|smallest subgradient| is how fast gradient x + lam R(x) falls to the left or to the right, if it does."""
+@given(w=coefficients, gradient=st.floats(-3, 3), alpha=strengths)
+def test_the_distance_is_the_steepest_descent(penalty, w, gradient, alpha):
+    """|smallest subgradient| is how fast gradient x + alpha R(x) falls to the left or to the right, if it does."""
     h = 1e-6
     here = penalty.value(one(w))
-    falls = [-(sign * gradient + lam * (penalty.value(one(w + sign * h)) - here) / h) for sign in (-1.0, 1.0)]
-    distance = abs(penalty.subgradient(one(w), one(gradient), lam)[0])
+    falls = [
+        -(sign * gradient + alpha * (penalty.value(one(w + sign * h)) - here) / h) for sign in (-1.0, 1.0)
+    ]
+    distance = abs(penalty.subgradient(one(w), one(gradient), alpha)[0])
     assert distance == pytest.approx(max(0.0, *falls), abs=1e-5)
 
 
 @every_penalty
 def test_lambda_max_is_the_smallest_that_keeps_zero(penalty):
     gradient = np.array([0.3, -0.7, 0.0])
-    largest = penalty.lambda_max(gradient)
+    largest = penalty.alpha_max(gradient)
     assert np.abs(penalty.subgradient(np.zeros(3), gradient, largest)).max() <= 1e-15
     assert penalty.subgradient(np.zeros(3), gradient, 0.999 * largest).nonzero()[0].tolist() == [1]
-    assert penalty.lambda_max(np.zeros(3)) == 0
-    assert penalty.lambda_max(np.empty(0)) == 0
+    assert penalty.alpha_max(np.zeros(3)) == 0
+    assert penalty.alpha_max(np.empty(0)) == 0
 
 
 @every_penalty
@@ -129,5 +134,30 @@ def test_it_is_its_fields(penalty):
 @every_penalty
 @given(w=coefficients, slope=coefficients)
 def test_the_conjugate_is_at_least_what_it_bounds(penalty, w, slope):
-    """-g v - lam R(v) at any v; it may be infinite."""
+    """-g v - alpha R(v) at any v; it may be infinite."""
     assert penalty.conjugate(one(slope), 0.5) >= -slope * w - 0.5 * penalty.value(one(w)) - 1e-9
+
+
+def test_the_formula():
+    w = np.array([1.5, 0.0, -2.0])
+    assert L1().value(w) == 3.5
+    assert L1().subgradient(w, np.array([0.5, 0.75, 0.5]), 0.5).tolist() == [1.0, 0.25, 0.0]
+    assert L1().alpha_max(np.array([0.25, -0.5])) == 0.5
+
+
+def test_every_penalty_is_there_under_its_name():
+    assert {"l1": L1, "elastic_net": ElasticNet}.items() <= PENALTIES.items()
+    assert [penalty.name for penalty in PENALTIES.values()] == list(PENALTIES)
+
+
+def test_a_penalty_by_name_or_as_it_is():
+    assert find_penalty("l1") == L1()
+    assert find_penalty("elastic_net") == ElasticNet(0.5)
+    given = ElasticNet(0.2)
+    assert find_penalty(given) is given
+
+
+@pytest.mark.parametrize("given", ["l2", None, 1.0, L1, ["l1"]])
+def test_what_is_no_penalty(given):
+    with pytest.raises(InvalidInputError, match=r"choose one of l1, elastic_net.*, or pass a Penalty"):
+        SoftMILLogisticRegression(penalty=given).fit([[0.0], [1.0]], [0, 1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problems import draw
 
-from overread.models.solver._kernels import _row_blocks, add_columns, dot_columns, fused_pass, gather
+from overread.models.solver._kernels import _row_blocks, add_columns, dot_columns, fused_pass, take_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -27,7 +27,7 @@ def test_products_with_some_columns_and_rows(dtype, n_columns):
 def test_gather():
     Xt = np.arange(12.0).reshape(3, 4)
     out = np.empty((2, 3))
-    gather(Xt, np.array([2, 0]), np.array([1, 1, 3]), np.array([1.0, 2.0, -1.0]), out)
+    take_rows(Xt, np.array([2, 0]), np.array([1, 1, 3]), np.array([1.0, 2.0, -1.0]), out)
     assert out.tolist() == [[9, 18, -11], [1, 2, -3]]
 
 

@@ -5,7 +5,7 @@ import pytest
 from problems import draw, solver_at_zero
 
 from overread.models.loss._bag_loss import POOLINGS, BagLoss
-from overread.models.solver._path import CAP, descend, lambda_grid, null_intercept, witness_loss
+from overread.models.solver._path import CAP, alpha_grid, descend, null_intercept, witness_loss
 
 
 def bags_of(sizes, labels, weights=None):
@@ -34,7 +34,7 @@ def test_tiny_labels_are_followed_beyond_the_cap():
 
 
 def test_the_grid_is_geometric():
-    grid = lambda_grid(2.0, 5, 0.01)
+    grid = alpha_grid(2.0, 5, 0.01)
     np.testing.assert_allclose(grid[1:] / grid[:-1], 0.01**0.25)
     assert grid[0] == 2.0
 
@@ -42,11 +42,11 @@ def test_the_grid_is_geometric():
 def test_descending_reaches_the_same_point_as_a_fine_path():
     Xt, loss = draw(bag_size=3)
     solver = solver_at_zero(Xt, loss)
-    lam = 0.1 * solver.lambda_max
-    quick = descend(solver, lam, tol=1e-9, max_iter=200)
+    alpha = 0.1 * solver.alpha_max
+    quick = descend(solver, alpha, tol=1e-9, max_iter=200)
     fine = solver_at_zero(Xt, loss)
     for step in np.geomspace(1, 0.1, 40):
-        last = fine.solve(step * 10 * lam, tol=1e-9, max_iter=200)
+        last = fine.solve(step * 10 * alpha, tol=1e-9, max_iter=200)
     assert quick.objective == pytest.approx(last.objective, rel=1e-9)
 
 

@@ -1,6 +1,6 @@
 """The solver beside a slow and obvious one: accelerated proximal gradient, from the equations, in plain numpy.
 
-The paper used Schmidt's L1General; any correct method for D(w) + lam R(w) must stop at the same stationary points.
+The paper used Schmidt's L1General; any correct method for D(w) + alpha R(w) must stop at the same stationary points.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def penalty_of(w, l1_ratio):
     return l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * w @ w
 
 
-def proximal_gradient(objective, theta, lam, *, fit_intercept, l1_ratio=1.0, tol=1e-11, max_iter=200_000):
+def proximal_gradient(objective, theta, alpha, *, fit_intercept, l1_ratio=1.0, tol=1e-11, max_iter=200_000):
     """FISTA with backtracking, restarted whenever its momentum points uphill; stops at |subgradient| <= tol sum a."""
     free = np.append(np.ones(len(theta) - 1), float(fit_intercept))
-    penalty = np.append(np.full(len(theta) - 1, lam), 0.0)
+    penalty = np.append(np.full(len(theta) - 1, alpha), 0.0)
     scale = objective.a.sum()
     y, momentum, step = theta.copy(), 1.0, 0.1 / scale
     for _ in range(max_iter):
@@ -120,17 +120,17 @@ def test_same_stationary_points_as_proximal_gradient(pooling, normalization, fit
     plain = PlainObjective(
         bags.instances, bags.bag_of_instance, labels, weights_of(labels, normalization), pooling
     )
-    lambda_max = model.fit(bags, labels).lambda_max_
+    alpha_max = model.fit(bags, labels).alpha_max_
     how = {"fit_intercept": fit_intercept, "l1_ratio": l1_ratio}
-    theta = proximal_gradient(plain, np.zeros(8), 2 * lambda_max, **how)
+    theta = proximal_gradient(plain, np.zeros(8), 2 * alpha_max, **how)
     assert not theta[:-1].any()
     largest = np.abs(plain.value_and_gradient(theta)[1][:-1]).max()
-    assert largest / l1_ratio == pytest.approx(lambda_max, rel=1e-7)
+    assert largest / l1_ratio == pytest.approx(alpha_max, rel=1e-7)
     for fraction in (0.5, 0.1, 0.02):
-        lam = fraction * lambda_max
-        theta = proximal_gradient(plain, theta, lam, **how)
-        reference = plain.value_and_gradient(theta)[0] + lam * penalty_of(theta[:-1], l1_ratio)
-        model.set_params(lam=lam).fit(bags, labels)
+        alpha = fraction * alpha_max
+        theta = proximal_gradient(plain, theta, alpha, **how)
+        reference = plain.value_and_gradient(theta)[0] + alpha * penalty_of(theta[:-1], l1_ratio)
+        model.set_params(alpha=alpha).fit(bags, labels)
         assert model.fit_report_.objective == pytest.approx(reference, rel=1e-9)
         assert np.array_equal(model.coef_[0] != 0, theta[:-1] != 0)
         np.testing.assert_allclose(model.coef_[0], theta[:-1], rtol=1e-4, atol=1e-6)
@@ -141,19 +141,23 @@ def test_each_stays_where_the_other_stopped(pooling):
     """From random starts the two may end in different basins; each must accept the other's end."""
     bags, labels = make_problem(seed=8)
     plain = PlainObjective(bags.instances, bags.bag_of_instance, labels, weights_of(labels, "bags"), pooling)
-    lam = 0.05 * SoftMILLogisticRegression(pooling=pooling, standardize=False).fit(bags, labels).lambda_max_
+    alpha = 0.05 * SoftMILLogisticRegression(pooling=pooling, standardize=False).fit(bags, labels).alpha_max_
     random = np.random.default_rng(0)
     for _ in range(4):
-        theta = proximal_gradient(plain, random.normal(size=8), lam, fit_intercept=True)
-        reference = plain.value_and_gradient(theta)[0] + lam * np.abs(theta[:-1]).sum()
-        objective = SoftMILObjective(bags, labels, lam=lam, pooling=pooling)
+        theta = proximal_gradient(plain, random.normal(size=8), alpha, fit_intercept=True)
+        reference = plain.value_and_gradient(theta)[0] + alpha * np.abs(theta[:-1]).sum()
+        objective = SoftMILObjective(bags, labels, alpha=alpha, pooling=pooling)
         assert np.abs(objective.minimum_norm_subgradient(theta[:-1], theta[-1])).max() < 1e-9
         assert objective.value(theta[:-1], theta[-1]) == pytest.approx(reference, rel=1e-12)
-        model = SoftMILLogisticRegression(lam, pooling=pooling, standardize=False, warm_start=True, tol=1e-8)
+        model = SoftMILLogisticRegression(
+            alpha, pooling=pooling, standardize=False, warm_start=True, tol=1e-8
+        )
         model.coef_, model.intercept_ = theta[None, :-1].copy(), theta[-1:].copy()
         model.n_features_in_ = 7
         model.fit(bags, labels)
         assert model.fit_report_.objective == pytest.approx(reference, rel=1e-9)
         assert model.n_iter_ <= 2
-        back = proximal_gradient(plain, np.append(model.coef_[0], model.intercept_), lam, fit_intercept=True)
+        back = proximal_gradient(
+            plain, np.append(model.coef_[0], model.intercept_), alpha, fit_intercept=True
+        )
         np.testing.assert_allclose(back[:-1], model.coef_[0], atol=1e-6)

@@ -49,4 +49,4 @@ def test_scores_of_the_store_are_scores_of_the_matrix(chain: Chain) -> None:
     model, cohort = chain.load("models/boosted.json"), chain.load("cohort")
     test = cohort.split("test").features
     whole = test.read(test.names)
-    assert np.array_equal(BOOSTED.score(model, test), model.decision_instance_function(whole))
+    assert np.array_equal(BOOSTED.score(model, test), model.instance_decision_function(whole))

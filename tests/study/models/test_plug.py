@@ -46,7 +46,7 @@ class PlainSettings(Section):
 class PlainModel(SavedModel, LinearBagClassifier, kind="PlainOfATest"):
     """scikit-learn's logistic regression on standardized instances, kept as weights."""
 
-    saved_fields: ClassVar[Mapping[str, Field]] = {
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
         "classes_": Classes(),

@@ -16,11 +16,11 @@ def test_the_grid_is_the_path_of_each_normalization(chain: Chain) -> None:
     merged = chain.load("cohort").split("training", "validation")
     grid = SOFT.grid(merged, chain.settings)
     assert grid == chain.load("tuning/soft_grid.json")
-    n_lambdas = chain.settings.soft.n_lambdas
-    assert [one["normalization"] for one in grid] == ["bags"] * n_lambdas + ["class"] * n_lambdas
+    n_alphas = chain.settings.soft.n_lambdas
+    assert [one["normalization"] for one in grid] == ["bags"] * n_alphas + ["class"] * n_alphas
     for name in ("bags", "class"):
         path = fit_path(merged, chain.settings, name)
-        assert [one["lam"] for one in grid if one["normalization"] == name] == path.lambdas_.tolist()
+        assert [one["lam"] for one in grid if one["normalization"] == name] == path.alphas_.tolist()
 
 
 def test_a_fold_tries_the_common_penalties(chain: Chain) -> None:
@@ -31,7 +31,7 @@ def test_a_fold_tries_the_common_penalties(chain: Chain) -> None:
     bags, features = fold.rest.bags("soft"), fold.held_out.features
     for column in (1, 4, 7):
         alone = SOFT.build(grid[column], chain.settings).fit(bags, bags.labels)
-        expected = alone.decision_instance_function(features.read(features.names))
+        expected = alone.instance_decision_function(features.read(features.names))
         np.testing.assert_allclose(trial.scores[:, column], expected, atol=1e-4)
         assert trial.n_features[column] == np.count_nonzero(alone.coef_)
 
@@ -42,7 +42,7 @@ def test_the_paper_s_rule_leaves_one_setting(chain: Chain) -> None:
     changed["soft"]["rule"] = "paper"
     settings = parse_settings(changed)
     choice = choose_by_paper(chain.load("cohort"), settings)
-    assert SOFT.grid(merged, settings) == [{"lam": choice.lam, "normalization": choice.normalization}]
+    assert SOFT.grid(merged, settings) == [{"lam": choice.alpha, "normalization": choice.normalization}]
 
 
 def test_a_path_holds_the_fits_of_its_penalties(chain: Chain) -> None:
@@ -50,8 +50,8 @@ def test_a_path_holds_the_fits_of_its_penalties(chain: Chain) -> None:
     path = fit_path(training, chain.settings, "bags")
     bags = training.bags("soft")
     for place in (1, 4):
-        alone = SoftMILLogisticRegression(path.lambdas_[place], normalization="bags").fit(bags, bags.labels)
-        np.testing.assert_allclose(path.coefs_[place], alone.coef_[0], atol=1e-5)
+        alone = SoftMILLogisticRegression(path.alphas_[place], normalization="bags").fit(bags, bags.labels)
+        np.testing.assert_allclose(path.coef_path_[place], alone.coef_[0], atol=1e-5)
 
 
 def test_the_choice_is_one_of_the_settings_tried(chain: Chain) -> None:
@@ -67,7 +67,7 @@ def test_the_choice_is_one_of_the_settings_tried(chain: Chain) -> None:
 def test_the_paper_s_choice_is_told_beside(chain: Chain) -> None:
     told, soft = chain.load("tuning/paper.json"), chain.settings.soft
     path = fit_path(chain.load("cohort").split("training"), chain.settings, told["normalization"])
-    assert told["lam"] in path.lambdas_
+    assert told["lam"] in path.alphas_
     assert len(told["table"]["lam"]) == len(soft.normalizations) * soft.n_lambdas * len(
         soft.choice_fp_targets
     )
@@ -92,6 +92,6 @@ def test_sparsest_has_the_fewest_features(chain: Chain) -> None:
 def test_what_is_built_has_what_was_chosen(chain: Chain) -> None:
     settings = parse_settings({"seed": 9, "soft": {"divide_by_features": True, "n_init": 3}})
     model = SOFT.build({"lam": 0.25, "normalization": "class"}, settings)
-    assert model.get_params()["lam"] == 0.25
+    assert model.get_params()["alpha"] == 0.25
     assert (model.normalization, model.divide_by_features, model.n_init) == ("class", True, 3)
     assert model.random_state == 9

@@ -16,7 +16,7 @@ from study_chain import Chain, call_alone
 def test_the_last_fit_is_that_of_what_was_chosen(chain: Chain) -> None:
     chosen = chain.load("chosen/soft")
     model = chain.load("models/soft.json")
-    assert (model.lam, model.normalization) == (chosen["lam"], chosen["normalization"])
+    assert (model.alpha, model.normalization) == (chosen["lam"], chosen["normalization"])
     bags = chain.load("cohort").split("training", "validation").bags("soft")
     again = MODELS["soft"].build(chosen, chain.settings).fit(bags, bags.labels)
     assert np.array_equal(model.coef_, again.coef_)

@@ -20,7 +20,7 @@ def test_scores_are_those_of_the_saved_model_on_the_whole_matrix(chain: Chain, n
     matrix = pd.DataFrame(
         np.load(chain.folder.path("features.npy")), columns=chain.load("feature_names.json")
     )
-    expected = chain.load(f"models/{name}.json").decision_instance_function(matrix)
+    expected = chain.load(f"models/{name}.json").instance_decision_function(matrix)
     scores = chain.load("tables/scores.parquet")
     assert scores[KEYS].equals(chain.load("tables/candidates.parquet")[KEYS])
     assert scores[name].to_numpy() == pytest.approx(expected, rel=1e-12, abs=1e-12)

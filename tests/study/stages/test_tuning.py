@@ -43,7 +43,7 @@ def test_out_of_fold_scores_are_those_of_a_model_of_the_rest(chain: Chain, name:
         bags = fold.rest.bags(plug.labels)
         model.fit(bags, bags.labels)
         features = fold.held_out.features.read(fold.held_out.features.names)
-        expected = model.decision_instance_function(features)
+        expected = model.instance_decision_function(features)
         rows = table["image_id"].isin(fold.held_out.images["image_id"])
         # A path starts each penalty where the last one ended; a fit alone does not.
         assert table.loc[rows, "score"].to_numpy() == pytest.approx(expected, abs=1e-4)

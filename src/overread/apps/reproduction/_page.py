@@ -142,17 +142,17 @@ def normalization_rows(run: Run) -> list[NormalizationRow]:
         training = cohort.split("training")
         path = fit_path(training, settings, name)
         choice = choose_by_paper(cohort, settings, {name: path})
-        refitted = carry_penalty(choice.lam, name, [training], merged)
+        refitted = carry_penalty(choice.alpha, name, [training], merged)
         n_features = _count_selected(merged, refitted, name, settings)
-        at_end, end = int(path.n_features_[-1]), float(path.lambdas_[-1])
+        at_end, end = int(path.n_features_[-1]), float(path.alphas_[-1])
         for divide, d in ((False, 1), (True, path.n_features_in_)):
             in_reach = PAPER_LAMBDA / d >= end
             rows.append(
                 NormalizationRow(
                     name,
                     divide,
-                    float(path.lambda_max_) * d,
-                    choice.lam * d,
+                    float(path.alpha_max_) * d,
+                    choice.alpha * d,
                     n_features,
                     _count_selected(merged, PAPER_LAMBDA, name, settings, divide=divide)
                     if in_reach
@@ -164,14 +164,14 @@ def normalization_rows(run: Run) -> list[NormalizationRow]:
 
 
 def _count_selected(
-    merged: Split, lam: float, normalization: str, settings: Settings, *, divide: bool | None = None
+    merged: Split, alpha: float, normalization: str, settings: Settings, *, divide: bool | None = None
 ) -> int:
     """Count the features of the soft model with a penalty, fitted to training + validation."""
     if divide is not None:
         soft = settings.soft.model_copy(update={"divide_by_features": divide})
         settings = settings.model_copy(update={"soft": soft})
     plug = MODELS["soft"]
-    model = plug.build({"lam": lam, "normalization": normalization}, settings)
+    model = plug.build({"lam": alpha, "normalization": normalization}, settings)
     plug.fit(model, merged)
     return int(model.fit_report_.n_features)
 

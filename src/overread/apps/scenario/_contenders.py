@@ -188,7 +188,7 @@ class WholeRaykar(StudyModel):
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
         """Three shares of the smallest penalty without a feature, by the share of readers."""
         bags = CONTENDERS["share"].relabel(split).bags("soft")  # type: ignore[attr-defined]
-        largest = float(make_path(split, settings, "bags", n_lambdas=2).make_grid(bags, bags.labels)[0])
+        largest = float(make_path(split, settings, "bags", n_alphas=2).make_grid(bags, bags.labels)[0])
         return [{"lam": share * largest} for share in CROWD_PENALTIES]
 
     def build(self, parameters: Mapping[str, Any], settings: Any) -> RaykarCrowd:

@@ -156,21 +156,7 @@ def figure_of_merit(ratings: CaseRatings, figure: FigureOfMerit = "wAFROC") -> f
 
 
 def resample_figures(ratings: CaseRatings, figure: FigureOfMerit, case_counts: ArrayLike) -> FloatArray:
-    """Return theta of resampled cases, one for each row of counts.
-
-    Parameters
-    ----------
-    ratings, figure
-        As for :func:`figure_of_merit`.
-    case_counts
-        How often each case counts in each replicate, shape (n_replicates, n_cases). A case that counts c
-        times gives c copies of its f_k and of its lesions.
-
-    Returns
-    -------
-    array
-        NaN where a replicate has no lesions, or no cases that give false positives.
-    """
+    """Return theta of resampled cases, one for each row of counts."""
     _check_figure(figure)
     counts = _check_counts(case_counts, ratings.n_cases)
     order = np.argsort(ratings.highest_fp, kind="stable")

@@ -45,20 +45,7 @@ class Room:
 
 
 def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, itemsize: int = 4) -> Room:
-    """Return what a fit has when the whole process may take so many megabytes.
-
-    Parameters
-    ----------
-    memory_mb
-        Of the process; None: half of the machine's memory.
-    n_rows, n_columns, itemsize
-        Of the features.
-
-    Raises
-    ------
-    InvalidInputError
-        If what a fit needs anyway leaves no room for columns; says how much would do.
-    """
+    """Return what a fit has when the whole process may take so many megabytes."""
     allowed = machine_bytes() / 2 if memory_mb is None else 1e6 * memory_mb
     taken = _taken_bytes()
     least = taken + find_least_bytes(n_rows, n_columns, itemsize)
@@ -72,26 +59,12 @@ def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, items
 
 
 def find_least_bytes(n_rows: int, n_columns: int, itemsize: int = 4) -> float:
-    """Find what a fit from a file needs beside what the process has already.
-
-    Parameters
-    ----------
-    n_rows, n_columns, itemsize
-        Of the features.
-    """
+    """Find what a fit from a file needs beside what the process has already."""
     return _other_bytes(n_rows, n_columns) + min(n_columns, LEAST_COLUMNS) * n_rows * itemsize
 
 
 def fits_in_memory(memory_mb: float, n_rows: int, n_columns: int, itemsize: int = 4) -> bool:
-    """Whether features can be read and fitted as a whole when the process may take so many megabytes.
-
-    Parameters
-    ----------
-    memory_mb
-        Of the process.
-    n_rows, n_columns, itemsize
-        Of the features.
-    """
+    """Whether features can be read and fitted as a whole when the process may take so many megabytes."""
     table = n_rows * n_columns * itemsize
     return _taken_bytes() + _other_bytes(n_rows, n_columns) + COPIES * table <= 1e6 * memory_mb
 

@@ -41,20 +41,7 @@ LOOK_SECONDS, MOST_EMPTY_LOOKS = 30.0, 10
 
 
 def wait_with_workers(client: Any, is_over: Callable[[float], bool]) -> None:
-    """Wait as long as the cluster has workers, and a while without.
-
-    Parameters
-    ----------
-    client
-        Of the cluster.
-    is_over
-        Waits a number of seconds at most, and says whether the wait is over.
-
-    Raises
-    ------
-    StorageError
-        If there were no workers for a while, or the connection is lost.
-    """
+    """Wait as long as the cluster has workers, and a while without."""
     n_empty = 0
     while not is_over(LOOK_SECONDS):
         if client.status == "closed":
@@ -71,13 +58,7 @@ def wait_with_workers(client: Any, is_over: Callable[[float], bool]) -> None:
 
 
 def answer_within(seconds: float, ask: Callable[[], Answer]) -> Answer:
-    """Return an answer that comes in time; who waits for a later one is left behind in a thread.
-
-    Raises
-    ------
-    TimeoutError
-        If none came.
-    """
+    """Return an answer that comes in time; who waits for a later one is left behind in a thread."""
     answers: queue.SimpleQueue[tuple[Answer | None, BaseException | None]] = queue.SimpleQueue()
 
     def wait() -> None:
@@ -217,23 +198,26 @@ class ClusterColumns(Columns):
         for part, added in zip(self._parts, found, strict=True):
             scores[part.first : part.last] += added
 
-    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+    def take_rows(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
         """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
         inside = [np.flatnonzero((part.first <= rows) & (rows < part.last)) for part in self._parts]
         given = [
             (columns, rows[places] - part.first, factor[places])
             for part, places in zip(self._parts, inside, strict=True)
         ]
-        for places, found in zip(inside, self._ask(_gather_part, given), strict=True):
+        for places, found in zip(inside, self._ask(_take_part, given), strict=True):
             out[:, places] = found
 
     def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
         """Refuse: columns do not travel."""
         raise InvalidInputError(NOT_SPREAD)
 
-    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+    def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
         """Refuse: columns do not travel."""
         raise InvalidInputError(NOT_SPREAD)
+
+    def held(self, columns: Ints) -> None:
+        """Return None: columns do not travel."""
 
     def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Let the cluster work on every part; count what it read."""
@@ -242,14 +226,7 @@ class ClusterColumns(Columns):
         return [answer for answer, _ in answers]
 
     def _gather(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Let the cluster do some work with all that is given, and wait for the answers.
-
-        Raises
-        ------
-        StorageError
-            If the cluster gave up: its workers died one after the other, or its scheduler is gone; or if a worker,
-            which may have joined just now, has another version of the package.
-        """
+        """Let the cluster do some work with all that is given, and wait for the answers."""
         try:
             answers: dict[int, Any] = {}
             for _ in range(RETRIES):
@@ -344,12 +321,12 @@ def _add_part(part: Part, columns: Ints, factors: Floats) -> tuple[Floats, int]:
         return scores, _take_count(features)
 
 
-def _gather_part(part: Part, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
+def _take_part(part: Part, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
     """Return some rows of a part times factor; runs in a worker."""
     with _opened(part) as features:
         out = np.empty((len(columns), len(rows)))
         if len(rows):
-            features.gather(columns, rows, factor, out)
+            features.take_rows(columns, rows, factor, out)
         return out, _take_count(features)
 
 

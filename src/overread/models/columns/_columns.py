@@ -1,7 +1,4 @@
-"""What the solver asks of the standardized features, wherever they are.
-
-Features in memory.
-"""
+"""What the solver asks of the standardized features, wherever they are; and features in memory."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.models.loss._bag_loss import BagLoss
-from overread.models.solver._kernels import add_columns, dot_columns, fused_pass, gather
+from overread.models.solver._kernels import add_columns, dot_columns, take_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,7 +41,7 @@ class Columns(ABC):
         """Add X[:, columns] factors to scores."""
 
     @abstractmethod
-    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+    def take_rows(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
         """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
 
     @abstractmethod
@@ -56,35 +52,12 @@ class Columns(ABC):
         """
 
     @abstractmethod
-    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
-        """Return a matrix in memory, one feature per row, and the rows that are the columns asked for.
+    def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Return a matrix in memory, one feature per row, and the rows that are the columns asked for."""
 
-        Raises
-        ------
-        InvalidInputError
-            If they do not all fit in memory.
-        """
-
-    def move(
-        self,
-        loss: BagLoss,
-        working: Ints,
-        moved: Ints,
-        steps: Floats,
-        intercept_step: float,
-        scores: Floats,
-        residual: Floats,
-        gradient: Floats,
-    ) -> float:
-        """Add X[:, moved] steps + intercept_step to scores; return the loss there.
-
-        Writes residual, the loss's derivative in the scores, and X[:, working]' residual into gradient.
-        """
-        scores += intercept_step
-        self.add(moved, steps, scores)
-        value = loss.value(scores, residual)
-        gradient[:] = self.dot(working, residual, hold=True)
-        return value
+    @abstractmethod
+    def held(self, columns: Ints) -> tuple[NDArray[np.floating], Ints] | None:
+        """Return what `load` returns, or None where the columns do not all fit in memory."""
 
 
 class MemoryColumns(Columns):
@@ -104,9 +77,9 @@ class MemoryColumns(Columns):
         """Add X[:, columns] factors to scores."""
         add_columns(self.Xt, columns, factors, 0, self.n_rows, scores)
 
-    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+    def take_rows(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
         """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
-        gather(self.Xt, columns, rows, factor, out)
+        take_rows(self.Xt, columns, rows, factor, out)
 
     def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
         """Give columns so many at a time; copies of them."""
@@ -114,36 +87,8 @@ class MemoryColumns(Columns):
             group = slice(first, first + size)
             yield group, self.Xt[columns[group]]
 
-    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+    def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
         """Return the matrix itself: all columns are held."""
         return self.Xt, columns
 
-    def move(
-        self,
-        loss: BagLoss,
-        working: Ints,
-        moved: Ints,
-        steps: Floats,
-        intercept_step: float,
-        scores: Floats,
-        residual: Floats,
-        gradient: Floats,
-    ) -> float:
-        """Move in one pass over the rows: each block of X[:, working] is read from memory once and used twice."""
-        return fused_pass(
-            self.Xt,
-            working,
-            moved,
-            steps,
-            intercept_step,
-            loss.plain_weight,
-            loss.plain_label,
-            loss.offsets,
-            loss.weight,
-            loss.label,
-            loss.exponent,
-            loss.pooling,
-            scores,
-            residual,
-            gradient,
-        )
+    held = load

@@ -19,8 +19,7 @@ from overread.bags import StoredInstances
 from overread.errors import InvalidInputError
 from overread.models._kernels import rescale_row, standardize_rows
 from overread.models.columns._columns import Columns, MemoryColumns
-from overread.models.loss._bag_loss import BagLoss
-from overread.models.solver._kernels import add_columns, dot_columns, gather
+from overread.models.solver._kernels import add_columns, dot_columns, take_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,19 +63,7 @@ def describe_columns(
     center: bool,
     standardize: bool,
 ) -> ColumnNumbers:
-    """Read columns once.
-
-    Parameters
-    ----------
-    source, columns
-        Where they are, and which.
-    order
-        Row i is row order[i] of the source; None: as they are.
-    weight
-        How much each row, in that order, counts in means and deviations; sums to 1.
-    center, standardize
-        As in `overread.models._problem.make_design`.
-    """
+    """Read columns once."""
     numbers = ColumnNumbers(*(np.empty(len(columns)) for _ in range(4)))
     for place, values in enumerate(read_ahead(source.read_columns(columns))):
         one = slice(place, place + 1)
@@ -179,42 +166,28 @@ class FileColumns(Columns):
         for group, block in self.read_groups(columns[rest], COLUMNS_AT_ONCE):
             add_columns(block, np.arange(len(block)), factors[rest][group], 0, self.n_rows, scores)
 
-    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+    def take_rows(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
         """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
         self.hold(columns)
         slots = self._slot[columns]
         held = np.flatnonzero(slots >= 0)
         if len(held) == len(columns):
-            self._held.gather(slots, rows, factor, out)
+            self._held.take_rows(slots, rows, factor, out)
             return
         block = np.empty((len(held), len(rows)))
-        self._held.gather(slots[held], rows, factor, block)
+        self._held.take_rows(slots[held], rows, factor, block)
         out[held] = block
         places = np.flatnonzero(slots < 0)
         for group, block_read in self.read_groups(columns[places], COLUMNS_AT_ONCE):
             found = np.empty((len(block_read), len(rows)))
-            gather(block_read, np.arange(len(block_read)), rows, factor, found)
+            take_rows(block_read, np.arange(len(block_read)), rows, factor, found)
             out[places[group]] = found
 
-    def move(
-        self,
-        loss: BagLoss,
-        working: Ints,
-        moved: Ints,
-        steps: Floats,
-        intercept_step: float,
-        scores: Floats,
-        residual: Floats,
-        gradient: Floats,
-    ) -> float:
-        """Move; where the whole working set is held, exactly as in memory."""
-        self.hold(working)
-        slots = self._slot[working]
-        if (slots >= 0).all() and (self._slot[moved] >= 0).all():
-            return self._held.move(
-                loss, slots, self._slot[moved], steps, intercept_step, scores, residual, gradient
-            )
-        return super().move(loss, working, moved, steps, intercept_step, scores, residual, gradient)
+    def held(self, columns: Ints) -> tuple[NDArray[np.floating], Ints] | None:
+        """Hold columns as far as there is room; return the matrix and their rows if that is all of them."""
+        self.hold(columns)
+        slots = self._slot[columns]
+        return (self._held.Xt, slots) if (slots >= 0).all() else None
 
     def hold(self, columns: Ints) -> None:
         """Read columns that are not held, as far as there is room; those wanted longest ago make way."""
@@ -242,7 +215,7 @@ class FileColumns(Columns):
                 yield slice(place + 1 - filled, place + 1), block[:filled]
                 filled = 0
 
-    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+    def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
         """Hold columns, each read once; return the matrix they are held in, and their rows."""
         if len(columns) > self.capacity:
             raise InvalidInputError(

@@ -204,21 +204,7 @@ def run_em(
     tol: float,
     max_rounds: int,
 ) -> EMResult:
-    """Alternate between skills and labels from these posteriors on, until a round raises L by at most tol a bag.
-
-    Parameters
-    ----------
-    matrix
-        Votes: 0, 1 or NaN.
-    posterior
-        Of label 1 of each bag, at the start.
-    priors
-        Of the skills.
-    label_step
-        Fits the labels' model to posteriors.
-    tol, max_rounds
-        When to stop.
-    """
+    """Alternate between skills and labels from these posteriors on, until a round raises L by at most tol a bag."""
     objectives: list[float] = []
     converged = False
     votes = list_votes(matrix)

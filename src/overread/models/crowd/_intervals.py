@@ -152,7 +152,7 @@ def label_part(model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) 
     """
     used = np.flatnonzero(model.coef_[0])
     scale = np.where(model.scale_[used] > 0, model.scale_[used], 1.0)
-    X = (bags.instances[:, used].astype(np.float64) - model.center_[used]) / scale
+    X = (bags.instances[:, used].astype(np.float64) - model.mean_[used]) / scale
     z = linear_scores(bags.instances, model.coef_[0], model.intercept_[0])
     pooling = find_pooling(model.pooling)
     columns = np.column_stack([X, np.ones(len(X))]) if model.fit_intercept else X
@@ -161,7 +161,7 @@ def label_part(model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) 
     information = _positive_information(X, z, loss, fit_intercept=model.fit_intercept)
     bend = find_penalty(model.penalty).on(used).curvature(model.coef_[0, used] * scale)
     if bend is not None:
-        information[np.diag_indices(len(used))] += len(bags) * model.lam_ * bend
+        information[np.diag_indices(len(used))] += len(bags) * model.alpha_ * bend
     return LabelPart(difference, information)
 
 

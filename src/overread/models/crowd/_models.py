@@ -23,14 +23,13 @@ from overread.models._penalties import Penalty, find_penalty
 from overread.models._problem import check_number, warn_about
 from overread.models._report import FitReport
 from overread.models._saving import (
-    Classes,
+    LINEAR_FIELDS,
     Field,
     Flag,
     Float,
     FloatArray,
     Integer,
     IntegerArray,
-    Length,
     Names,
     Record,
     SavedModel,
@@ -200,7 +199,7 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     array([1., 1., 0., 0.])
     """
 
-    saved_fields: ClassVar[Mapping[str, Field]] = {
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
         **ReaderSkills.skill_fields,
         "prevalence_": Float(),
         "prevalence_interval_": FloatArray(2),
@@ -266,14 +265,14 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
 
     ::
 
-        L = sum_i log(p_i A_i + (1 - p_i) B_i) + log prior(skills) - M lam R(w),    M bags.
+        L = sum_i log(p_i A_i + (1 - p_i) B_i) + log prior(skills) - M alpha R(w),    M bags.
 
     The E-step gives the posterior of each label; the M-step for (w, b) is `SoftMILLogisticRegression` with the
     posteriors as soft labels, warm-started, so that no round lowers L. A stationary point, not a global one.
 
     Parameters
     ----------
-    lam
+    alpha
         Penalty as in `SoftMILLogisticRegression` with normalization "bags"; None means a tenth of the smallest one
         that gives w = 0 for the labels of the first round, kept for all rounds.
     sensitivity_prior, specificity_prior
@@ -290,8 +289,8 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     posterior_ : ndarray of shape (n_bags,)
         Probability of label 1 given votes and features.
     reader_skills_ : pandas.DataFrame
-        As in `DawidSkene`. The intervals take the chosen features as given and lam R(w) as it is.
-    coef_, intercept_, center_, scale_, lam_, lambda_max_, fit_report_
+        As in `DawidSkene`. The intervals take the chosen features as given and alpha R(w) as it is.
+    coef_, intercept_, mean_, scale_, alpha_, alpha_max_, fit_report_
         Of the last M-step, as in `SoftMILLogisticRegression`.
     objectives_, n_iter_, converged_
         L after each round, rounds, and whether round_tol was reached.
@@ -299,25 +298,20 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         As in `DawidSkene`.
     """
 
-    later_parameters = frozenset({"penalty"})
-    saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
-        "coef_": FloatArray(1, "d"),
-        "intercept_": FloatArray(1),
-        "center_": FloatArray("d"),
+    _later_parameters = frozenset({"penalty"})
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
+        **LINEAR_FIELDS,
+        "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
-        "lam_": Float(),
-        "lambda_max_": Float(),
+        "alpha_": Float(),
+        "alpha_max_": Float(),
         "fit_report_": Record(FitReport),
         **ReaderSkills.skill_fields,
     }
 
     def __init__(
         self,
-        lam: float | None = None,
+        alpha: float | None = None,
         *,
         penalty: str | Penalty = "l1",
         sensitivity_prior: tuple[float, float] = (1.0, 1.0),
@@ -331,7 +325,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         max_rounds: int = 500,
         random_state: int | None = None,
     ) -> None:
-        self.lam = lam
+        self.alpha = alpha
         self.penalty = penalty
         self.sensitivity_prior = sensitivity_prior
         self.specificity_prior = specificity_prior
@@ -373,7 +367,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
             tol=round_tol,
             max_rounds=rounds,
         )
-        for name in ("coef_", "intercept_", "center_", "scale_", "lam_", "lambda_max_", "fit_report_"):
+        for name in ("coef_", "intercept_", "mean_", "scale_", "alpha_", "alpha_max_", "fit_report_"):
             setattr(self, name, getattr(model, name))
         self.classes_ = np.array([0, 1])
         self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
@@ -390,12 +384,12 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         self._fit_soft(model, bags, posterior)
         log_q, log_p = model.predict_log_proba(bags).T
         penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
-        strength = len(bags) * model.lam_
+        strength = len(bags) * model.alpha_
         return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))
 
     def _soft_model(self) -> SoftMILLogisticRegression:
         return SoftMILLogisticRegression(
-            self.lam,
+            self.alpha,
             penalty=self.penalty,
             fit_intercept=self.fit_intercept,
             standardize=self.standardize,
@@ -411,4 +405,4 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(bags, posterior, reader_weight=np.ones(len(bags)))
-        model.lam = model.lam_
+        model.alpha = model.alpha_

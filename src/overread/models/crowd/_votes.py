@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread._text import short_repr
-from overread.bags import Bags
+from overread.bags import Bags, require_columns
 from overread.errors import InputTypeError, InvalidInputError, TableError
 
 LONG_COLUMNS = ["bag_id", "reader_id", "label"]
@@ -61,8 +61,8 @@ def votes_from_marks(truth: pd.DataFrame, marks: pd.DataFrame, readings: pd.Data
     read the image has no vote. Every object was marked by somebody, so that specificity estimated from these alone
     is that on places which some reader marked; `votes_on_bags` adds the places that nobody marked.
     """
-    _require(truth, "truth", ["image_id", "truth_id", "mark_ids"])
-    _require(marks, "marks", ["image_id", "reader_id", "mark_id"])
+    require_columns(truth, "truth", ["image_id", "truth_id", "mark_ids"])
+    require_columns(marks, "marks", ["image_id", "reader_id", "mark_id"])
     keys = pd.MultiIndex.from_frame(truth[["image_id", "truth_id"]])
     matrix, readers = _zeros_where_read(truth["image_id"], readings)
     members = truth[["image_id", "mark_ids"]].assign(row=np.arange(len(truth))).explode("mark_ids")
@@ -106,19 +106,13 @@ def votes_on_bags(bags: Bags, truth: pd.DataFrame, marks: pd.DataFrame, readings
 
 def _zeros_where_read(image_ids: pd.Series[Any], readings: pd.DataFrame) -> tuple[Any, pd.Index[Any]]:
     """0 where a reader read the image of the row, NaN elsewhere; and the readers, sorted."""
-    _require(readings, "readings", ["image_id", "reader_id"])
+    require_columns(readings, "readings", ["image_id", "reader_id"])
     readers = pd.Index(sorted(readings["reader_id"].unique()))
     rows = pd.DataFrame({"image_id": image_ids.to_numpy(), "row": np.arange(len(image_ids))})
     read = rows.merge(readings[["image_id", "reader_id"]], on="image_id")
     matrix = np.full((len(rows), len(readers)), np.nan)
     matrix[read["row"].to_numpy(), readers.get_indexer(read["reader_id"])] = 0.0
     return matrix, readers
-
-
-def _require(table: pd.DataFrame, name: str, columns: list[str]) -> None:
-    for column in columns:
-        if column not in table:
-            raise TableError(f"{name}: no column {column}; it has {', '.join(map(str, table.columns[:20]))}")
 
 
 def _widen(table: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 In the paper's words (section 4, equation "KL and L1", and the appendix), with z_k = w'x_k + b and R(w) = |w|_1:
 
-    F(w, b) = D(w, b) + lam R(w),           D = sum_mu a_mu D_mu,
+    F(w, b) = D(w, b) + alpha R(w),           D = sum_mu a_mu D_mu,
     D_mu    = -[p~ log p + (1 - p~) log(1 - p)],     p = 1 - prod_k (1 - sigma(z_k)),
     g_mu    = -(p~/p - 1) x^g,                       x^g = sum_k sigma(z_k) x_k,
     H_mu    = -[(p~/p - 1) sum_k c_k x_k x_k' - p~ beta (beta + 1) x^g x^g'],
@@ -40,7 +40,7 @@ class SoftMILObjective:
         Instances and where each bag begins; a float64 copy of them is kept.
     y
         Soft labels in [0, 1] or two classes; None means those that the bags carry.
-    lam
+    alpha
         Strength of the penalty.
     penalty, normalization, divide_by_features, pooling
         As in `overread.models.SoftMILLogisticRegression`.
@@ -54,7 +54,7 @@ class SoftMILObjective:
     penalty
         R, a `Penalty`.
     strength
-        Its factor: lam, or lam / d.
+        Its factor: alpha, or alpha / d.
     entropy
         sum_mu a_mu h(p~_mu), h(p) = -p log p - (1 - p) log(1 - p). What the Kullback-Leibler divergence lacks of
         the cross-entropy; it does not depend on w, so both have the same minimum and derivatives.
@@ -63,7 +63,7 @@ class SoftMILObjective:
     --------
     >>> from overread.bags import Bags
     >>> bags = Bags.from_ids([[1.0], [-1.0], [0.5]], ["a", "a", "b"], labels=[0.5, 0.0])
-    >>> objective = SoftMILObjective(bags, lam=0.1, normalization="none")
+    >>> objective = SoftMILObjective(bags, alpha=0.1, normalization="none")
     >>> round(objective.value([0.0], 0.0), 4)  # p = 3/4 and 1/2
     1.5301
     >>> objective.gradient([0.0], 0.0).round(4).tolist()
@@ -75,7 +75,7 @@ class SoftMILObjective:
         bags: Bags,
         y: Any = None,
         *,
-        lam: float = 0.0,
+        alpha: float = 0.0,
         penalty: str | Penalty = "l1",
         normalization: NormalizationName = "bags",
         divide_by_features: bool = False,
@@ -95,7 +95,7 @@ class SoftMILObjective:
         self.weights = weighed.weight
         self.penalty = find_penalty(penalty)
         self.penalty.check(bags.n_features)
-        self.strength = lam / bags.n_features if divide_by_features else lam
+        self.strength = alpha / bags.n_features if divide_by_features else alpha
         self.entropy = float(self.weights @ _entropies(probability))
         self._loss = BagLoss.build(bags.offsets, probability, self.weights, find_pooling(pooling))
         self._X = np.ascontiguousarray(bags.instances[self._loss.order], dtype=np.float64)

@@ -18,13 +18,10 @@ from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._problem import Problem, check_number, prepare, single_threaded_blas
 from overread.models._report import RVMReport
 from overread.models._saving import (
-    Classes,
+    LINEAR_FIELDS,
     Field,
-    Flag,
     FloatArray,
     Integer,
-    Length,
-    Names,
     Record,
     SavedModel,
 )
@@ -116,17 +113,12 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
     [2]
     """
 
-    later_parameters = frozenset({"memory_mb"})
-    saved_fields: ClassVar[Mapping[str, Field]] = {
-        "n_features_in_": Length("d"),
-        "feature_names_in_": Names("d", optional=True),
-        "classes_": Classes(),
-        "fitted_with_bags_": Flag(),
-        "coef_": FloatArray(1, "d"),
-        "intercept_": FloatArray(1),
+    _later_parameters = frozenset({"memory_mb"})
+    _saved_fields: ClassVar[Mapping[str, Field]] = {
+        **LINEAR_FIELDS,
         "alpha_": FloatArray("d"),
         "deviation_": FloatArray("d"),
-        "center_": FloatArray("d"),
+        "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
         "n_iter_": Integer(),
         "fit_report_": Record(RVMReport),
@@ -261,7 +253,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         columns = problem.design.columns
         limit = self._limit(columns, len(usable))
         entered = screen_features(columns, loss, problem.null, usable, limit)
-        Xt, rows = columns.hold_all(entered)
+        Xt, rows = columns.load(entered)
         return PosteriorSearch(Xt, loss, rows, problem.null, fit_intercept=self.fit_intercept), entered
 
     def _limit(self, columns: Columns, n_usable: int) -> int | None:
@@ -299,7 +291,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         coefficients, intercept = design.to_user(w, rounds.posterior.b)
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
         self.alpha_, self.deviation_ = alpha, deviation
-        self.center_, self.scale_ = design.center, design.scale
+        self.mean_, self.scale_ = design.center, design.scale
         self.n_iter_ = max(1, len(rounds.log_evidence) - 1)
 
 

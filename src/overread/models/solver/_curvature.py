@@ -10,7 +10,7 @@ the last digits of a solution depend, are rounding. But the Hessian may be
 - *corrected* by secant pairs (BFGS): a step s and the change y it made in the exact gradient satisfy y = H s.
 
 The smooth part of the penalty has a curvature too, known exactly: the *ridge*. It is kept apart, because it changes
-with lambda, and is added wherever the sum has to be positive definite: a loss that bends the wrong way is no harm where
+with alpha, and is added wherever the sum has to be positive definite: a loss that bends the wrong way is no harm where
 the penalty bends it back.
 
 Which rows stand for all in the curvature, and with what weight.
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Below this many rows the exact Gram matrix is cheap. The three numbers are the prototype's, measured at
-# 60,000 rows with 30 lambdas: sampling made the path 1.3 times as fast, 2.2 times with bags. A step that is slow all
+# 60,000 rows with 30 alphas: sampling made the path 1.3 times as fast, 2.2 times with bags. A step that is slow all
 # the same doubles the sample, so that they bear on time alone.
 ROWS_WORTH_SAMPLING = 10_000
 MIN_SAMPLED_ROWS = 4_000
@@ -125,11 +125,11 @@ class RowSample:
         """Rows of the factor for these columns, and for the intercept last."""
         n_plain, n_coupled = len(self.plain_rows), len(self.coupled_rows)
         block = np.empty((len(columns) + 1, n_plain + n_coupled + len(self.starts)))
-        features.gather(columns, self.plain_rows, self.root, block[:-1, :n_plain])
+        features.take_rows(columns, self.plain_rows, self.root, block[:-1, :n_plain])
         block[-1, :n_plain] = self.root
         if n_coupled:
             coupled = block[:, n_plain : n_plain + n_coupled]
-            features.gather(columns, self.coupled_rows, np.ones(n_coupled), coupled[:-1])
+            features.take_rows(columns, self.coupled_rows, np.ones(n_coupled), coupled[:-1])
             coupled[-1] = 1.0
             weighted = coupled * self.direction
             block[:, n_plain + n_coupled :] = np.add.reduceat(weighted, self.starts, axis=1)

@@ -194,7 +194,7 @@ def coordinate_descent(
 
 
 @kernel
-def gather(
+def take_rows(
     Xt: np.ndarray, columns: np.ndarray, rows: np.ndarray, factor: np.ndarray, out: np.ndarray
 ) -> None:
     """out[c, i] = Xt[columns[c], rows[i]] factor[i]."""

@@ -1,4 +1,4 @@
-"""Where to start, which lambdas to visit, and how to get from one to the next."""
+"""Where to start, which alphas to visit, and how to get from one to the next."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Floats = NDArray[np.float64]
 CAP = 50.0
 # Beyond it exp underflows altogether: exp(-745) is the smallest double.
 BRACKET = 740.0
-# The way to a single lambda ends here at the latest, times lambda_max; chosen by eye.
+# The way to a single alpha ends here at the latest, times alpha_max; chosen by eye.
 LOWEST = 1e-4
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How to go down to a single lambda: the ratio of one lambda to the next, and how well each is solved."""
+    """How to go down to a single alpha: the ratio of one alpha to the next, and how well each is solved."""
 
     ratio: float
     tol: float
@@ -55,19 +55,19 @@ def null_intercept(loss: BagLoss) -> float:
     return float(brentq(slope, -CAP, CAP, xtol=1e-13, rtol=1e-14))
 
 
-def lambda_grid(lambda_max: float, n_lambdas: int, min_ratio: float) -> Floats:
-    """Geometric grid from lambda_max down to min_ratio lambda_max."""
-    return lambda_max * np.geomspace(1.0, min_ratio, n_lambdas)
+def alpha_grid(alpha_max: float, n_alphas: int, min_ratio: float) -> Floats:
+    """Geometric grid from alpha_max down to min_ratio alpha_max."""
+    return alpha_max * np.geomspace(1.0, min_ratio, n_alphas)
 
 
-def descend(solver: NewtonSolver, lam: float, *, tol: float, max_iter: int, pace: Pace = FINE) -> Solution:
-    """Reach a single lambda from w = 0 along a short, loose path; without it the non-convex fit does worse."""
-    current = pace.ratio * solver.lambda_max
-    last = max(lam / pace.ratio, LOWEST * solver.lambda_max)
+def descend(solver: NewtonSolver, alpha: float, *, tol: float, max_iter: int, pace: Pace = FINE) -> Solution:
+    """Reach a single alpha from w = 0 along a short, loose path; without it the non-convex fit does worse."""
+    current = pace.ratio * solver.alpha_max
+    last = max(alpha / pace.ratio, LOWEST * solver.alpha_max)
     while current > last:
         solver.solve(current, tol=pace.tol, max_iter=max_iter)
         current *= pace.ratio
-    return solver.solve(lam, tol=tol, max_iter=max_iter)
+    return solver.solve(alpha, tol=tol, max_iter=max_iter)
 
 
 def witness_loss(loss: BagLoss, random: np.random.Generator) -> BagLoss:

@@ -10,11 +10,11 @@ How far above the minimum a point can lie at most, where the loss is convex: Fen
 The loss is a sum of terms omega (softplus(z) - p z), one a plain row or, for the mean of scores, one a bag. For numbers
 a in [0, 1], with u = a - p spread over the rows of a term as its score is, and g = X'(omega u),
 
-    -sum omega [a log a + (1 - a) log(1 - a)]  -  max_v (-g'v - lam R(v))
+    -sum omega [a log a + (1 - a) log(1 - a)]  -  max_v (-g'v - alpha R(v))
 
 is at most the minimum, if sum omega u = 0 where there is an intercept. At the minimum a = sigma(z) makes both equal.
 Near it sigma(z) is made feasible: the scores are shifted until the sum is 0, and u is shrunk where the second term
-would be infinite. With violations of epsilon lam the bound is some 2 epsilon lam |w|_1 below the objective.
+would be infinite. With violations of epsilon alpha the bound is some 2 epsilon alpha |w|_1 below the objective.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def balance(loss: BagLoss, z: Floats, residual: Floats) -> Floats | None:
     return None
 
 
-def lower_bound(loss: BagLoss, residual: Floats, penalty: Penalty, gradient: Floats, lam: float) -> float:
+def lower_bound(loss: BagLoss, residual: Floats, penalty: Penalty, gradient: Floats, alpha: float) -> float:
     """Lower bound of the objective.
 
     Parameters
@@ -145,17 +145,17 @@ def lower_bound(loss: BagLoss, residual: Floats, penalty: Penalty, gradient: Flo
         A convex one.
     residual
         Its gradient in the scores at some point, of sum 0 where there is an intercept.
-    penalty, lam
+    penalty, alpha
         The penalty.
     gradient
-        X'residual; 0 may stand for entries that are known not to exceed lam times their kink.
+        X'residual; 0 may stand for entries that are known not to exceed alpha times their kink.
     """
-    shrink, conjugate = 1.0, penalty.conjugate(gradient, lam)
+    shrink, conjugate = 1.0, penalty.conjugate(gradient, alpha)
     if not np.isfinite(conjugate):
-        size, kinks = np.abs(gradient), lam * np.broadcast_to(penalty.kink, gradient.shape)
+        size, kinks = np.abs(gradient), alpha * np.broadcast_to(penalty.kink, gradient.shape)
         exceeds = size > kinks
         shrink = float((kinks[exceeds] / size[exceeds]).min()) * (1.0 - ROUNDING)
-        conjugate = penalty.conjugate(shrink * gradient, lam)
+        conjugate = penalty.conjugate(shrink * gradient, alpha)
     return _entropy(loss, shrink * residual) - conjugate
 
 

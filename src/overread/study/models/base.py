@@ -127,8 +127,10 @@ class StudyModel(ABC):
 
     def score(self, model: Any, features: Features) -> Floats:
         """Score candidates by a fitted model, block by block; only columns that it looks at are read."""
-        blocks = features.read_blocks(model.used_columns_)
-        return np.concatenate([np.empty(0), *(np.asarray(model.score_used(block)) for block in blocks)])
+        blocks = features.read_blocks(model.support_)
+        return np.concatenate(
+            [np.empty(0), *(np.asarray(model.decision_on_support(block)) for block in blocks)]
+        )
 
     def try_settings(self, grid: Sequence[Parameters], fold: Fold, settings: Settings) -> Trial:
         """Fit every setting to the rest of a fold, and score what is held out."""
@@ -152,7 +154,7 @@ class StudyModel(ABC):
 
         The importance is the coefficient times the deviation of the feature, unless `importance_is` says otherwise.
         """
-        used = model.used_columns_
+        used = model.support_
         weight = np.asarray(model.coef_[0], dtype=np.float64)[used]
         return [
             (features.names[column], float(w), float(w * values.astype(np.float64).std()))

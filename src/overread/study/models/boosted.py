@@ -72,6 +72,4 @@ class Boosted(StudyModel):
     def weigh_features(self, model: BoostedBags, features: Features) -> list[tuple[str, float, float]]:
         """Return the features that the trees split on; there are no coefficients."""
         share = model.gains_ / model.gains_.sum()
-        return [
-            (features.names[column], float("nan"), float(share[column])) for column in model.used_columns_
-        ]
+        return [(features.names[column], float("nan"), float(share[column])) for column in model.support_]

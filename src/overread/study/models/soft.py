@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from overread._sections import FpTargets, Fraction, Section
 from overread.files import from_json
-from overread.froc import LAMBDA_FP_TARGETS, LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
+from overread.froc import ALPHA_FP_TARGETS, AlphaChoice, AlphaRule, PathModels, ScoredSplit, choose_alpha
 from overread.models import MIN_RATIO, SoftMILLogisticRegression, SoftMILPath
 from overread.study._cohort import Features, Split
 from overread.study.models.base import Fold, Parameters, StudyModel, Trial, score_linearly
@@ -58,7 +58,7 @@ class SoftSettings(Section):
     n_lambdas: Annotated[int, Field(ge=1, le=1000)] = 30
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = MIN_RATIO
     divide_by_features: bool = False
-    choice_fp_targets: FpTargets = Field(default_factory=lambda: [*LAMBDA_FP_TARGETS])
+    choice_fp_targets: FpTargets = Field(default_factory=lambda: [*ALPHA_FP_TARGETS])
     tolerance: Fraction = 0.02
     max_gap: Fraction = 0.05
     pick: Literal["sparsest", "best"] = "sparsest"
@@ -93,20 +93,22 @@ class Soft(StudyModel):
         if soft.rule == "paper":
             return _list_choice(choose_by_paper(split, settings), split)
         bags = self.take_bags(split)
-        lambdas = {
+        alphas = {
             name: make_path(
-                split, settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio
+                split, settings, name, n_alphas=soft.n_lambdas, min_ratio=soft.min_ratio
             ).make_grid(bags, bags.labels)
             for name in soft.normalizations
         }
         return [
-            {"lam": float(lam), "normalization": name} for name, values in lambdas.items() for lam in values
+            {"lam": float(alpha), "normalization": name}
+            for name, values in alphas.items()
+            for alpha in values
         ]
 
     def take_grid(self, files: Mapping[str, Any], split: Split, settings: Settings) -> list[Parameters]:
         """Take the paper's choice from the stage that made it for the report."""
         if settings.soft.rule == "paper":
-            return _list_choice(from_json(LambdaChoice, files[PAPER_FILE], PAPER_FILE), split)
+            return _list_choice(from_json(AlphaChoice, files[PAPER_FILE], PAPER_FILE), split)
         return self.grid(split, settings)
 
     def build(self, parameters: Parameters, settings: Settings) -> SoftMILLogisticRegression:
@@ -125,29 +127,29 @@ class Soft(StudyModel):
         whole = (fold.rest, fold.held_out)
         columns, counts = [], []
         for name, group in groupby(grid, key=lambda one: one["normalization"]):
-            lambdas = [carry_penalty(one["lam"], name, whole, fold.rest) for one in group]
-            path = make_path(fold.rest, settings, name, lambdas=lambdas)
+            alphas = [carry_penalty(one["lam"], name, whole, fold.rest) for one in group]
+            path = make_path(fold.rest, settings, name, alphas=alphas)
             path.fit(bags, bags.labels)
-            columns.append(score_linearly(path.coefs_.T, path.intercepts_, fold.held_out.features))
+            columns.append(score_linearly(path.coef_path_.T, path.intercept_path_, fold.held_out.features))
             counts += path.n_features_.tolist()
         return Trial(np.column_stack(columns), counts)
 
 
-def _list_choice(choice: LambdaChoice, whole: Split) -> list[Parameters]:
+def _list_choice(choice: AlphaChoice, whole: Split) -> list[Parameters]:
     """Return a grid of the one setting that was chosen on training, for the fit to the whole."""
     name = choice.normalization
-    lam = carry_penalty(choice.lam, name, [whole.split("training")], whole)
-    return [{"lam": lam, "normalization": name}]
+    alpha = carry_penalty(choice.alpha, name, [whole.split("training")], whole)
+    return [{"lam": alpha, "normalization": name}]
 
 
-def carry_penalty(lam: float, normalization: str | None, judged: Sequence[Split], fitted: Split) -> float:
+def carry_penalty(alpha: float, normalization: str | None, judged: Sequence[Split], fitted: Split) -> float:
     """Return the penalty of a fit that means what it meant for the bags on which it was judged, of all these splits.
 
     A loss that is a sum over the bags grows with them, and the penalty has to grow with it; normalized ones do not.
     """
     if normalization != "none":
-        return lam
-    return lam * fitted.weight / sum(one.weight for one in judged)
+        return alpha
+    return alpha * fitted.weight / sum(one.weight for one in judged)
 
 
 def make_path(split: Split, settings: Settings, normalization: Normalization, **grid: Any) -> SoftMILPath:
@@ -164,7 +166,7 @@ def make_path(split: Split, settings: Settings, normalization: Normalization, **
 def fit_path(split: Split, settings: Settings, normalization: Normalization) -> SoftMILPath:
     """Fit a path of the settings' penalties to a split."""
     soft, bags = settings.soft, split.bags("soft", spread=True)
-    path = make_path(split, settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)
+    path = make_path(split, settings, normalization, n_alphas=soft.n_lambdas, min_ratio=soft.min_ratio)
     return path.fit(bags, bags.labels)
 
 
@@ -179,17 +181,17 @@ class PathScores:
 
     def __init__(self, paths: Sequence[SoftMILPath], features: Features) -> None:
         self._paths, self._features = paths, features
-        self.shape = (len(features.rows), sum(len(path.lambdas_) for path in paths))
+        self.shape = (len(features.rows), sum(len(path.alphas_) for path in paths))
 
     def read_columns(self) -> Iterator[NDArray[np.float64]]:
         """Give the scores by one model after the other."""
         for path in self._paths:
-            yield from score_linearly(path.coefs_.T, path.intercepts_, self._features).T
+            yield from score_linearly(path.coef_path_.T, path.intercept_path_, self._features).T
 
 
 def choose_by_paper(
     whole: Split, settings: Settings, paths: Mapping[str, SoftMILPath] | None = None
-) -> LambdaChoice:
+) -> AlphaChoice:
     """Choose penalty and normalization by the paper's rule (section 6.1): paths on training, judged on validation."""
     soft = settings.soft
     training, validation = whole.split("training"), whole.split("validation")
@@ -198,10 +200,10 @@ def choose_by_paper(
         ScoredSplit(split.matching, PathScores(list(paths.values()), split.features))
         for split in (training, validation)
     )
-    rule = LambdaRule(
+    rule = AlphaRule(
         fp_targets=soft.choice_fp_targets, tolerance=soft.tolerance, max_gap=soft.max_gap, pick=soft.pick
     )
-    return choose_lambda(
+    return choose_alpha(
         PathModels.of_paths(paths),
         training_scores,
         validation_scores,

@@ -20,8 +20,8 @@ from overread import __version__
 from overread.domains import Domain, get_domain
 from overread.files import from_json, to_json
 from overread.froc import (
+    AlphaChoice,
     Calibration,
-    LambdaChoice,
     SettingChoice,
     calibration,
     compare_figures,
@@ -90,9 +90,9 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
             {title: (one.training, one.test_at(source)) for title, one in sets.items()},
             n_features={titles[name]: count_features(model) for name, model in models.items()},
             notes={
-                titles[name]: f"lambda={model.lam:.3g}"
+                titles[name]: f"lambda={model.alpha:.3g}"
                 for name, model in models.items()
-                if hasattr(model, "lam")
+                if hasattr(model, "alpha")
             },
             thresholds_from=(
                 {title: one.out_of_fold for title, one in sets.items()} if source == "out_of_fold" else None
@@ -227,7 +227,7 @@ def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
 def describe_paper_choice(record: object, settings: Settings) -> PaperChoice:
     """Return the choice of lambda by the paper's rule with its bounds."""
     soft = settings.soft
-    choice = from_json(LambdaChoice, record, "tuning/paper.json")
+    choice = from_json(AlphaChoice, record, "tuning/paper.json")
     return PaperChoice(choice, soft.choice_fp_targets, soft.tolerance, soft.max_gap, soft.pick)
 
 

@@ -106,7 +106,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
             " ".join(sum_up(inputs["results.json"])),
             TrainingFingerprints.of(_hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
-            (float(column.mean(dtype=np.float64)) for column in trained.read_columns(model.used_columns_)),
+            (float(column.mean(dtype=np.float64)) for column in trained.read_columns(model.support_)),
         )
         return {"detector.json": detector.to_bytes()}
 

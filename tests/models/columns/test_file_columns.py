@@ -1,4 +1,7 @@
-"""Fits of features in a file: the numbers of the same fit in memory, with little or much room."""
+"""Fits of features in a file: the numbers of the same fit in memory, with little or much room.
+
+Numbers by which columns of a file are standardized, against numpy and against the whole matrix at once.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,16 @@ from overread.bags import Bags, StoredInstances
 from overread.errors import InputTypeError, InvalidInputError
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.models import _problem as scaling
+from overread.models._kernels import rescale_row
+from overread.models._problem import make_design
 from overread.models.columns._budget import Room
-from overread.models.columns._file_columns import FileColumns, Scaling
+from overread.models.columns._file_columns import (
+    ColumnNumbers,
+    FileColumns,
+    Scaling,
+    describe_columns,
+    read_ahead,
+)
 
 
 @pytest.fixture
@@ -37,22 +48,22 @@ def give_room(monkeypatch, n_columns):
 def test_a_path_is_that_of_the_matrix_in_memory(problem, monkeypatch, n_columns):
     X, ids, labels, stored = problem
     give_room(monkeypatch, n_columns)
-    inside = SoftMILPath(n_lambdas=15).fit(X, labels, bags=ids)
-    outside = SoftMILPath(n_lambdas=15).fit(stored, labels, bags=ids)
+    inside = SoftMILPath(n_alphas=15).fit(X, labels, bags=ids)
+    outside = SoftMILPath(n_alphas=15).fit(stored, labels, bags=ids)
     assert inside.n_features_.max() > 12
-    assert inside.lambda_max_ == outside.lambda_max_
+    assert inside.alpha_max_ == outside.alpha_max_
     if n_columns == 40:
-        assert outside.coefs_.tobytes() == inside.coefs_.tobytes()
+        assert outside.coef_path_.tobytes() == inside.coef_path_.tobytes()
     np.testing.assert_allclose(outside.objectives_, inside.objectives_, rtol=1e-8)
-    np.testing.assert_allclose(outside.coefs_, inside.coefs_, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(outside.coef_path_, inside.coef_path_, rtol=0, atol=1e-8)
     np.testing.assert_array_equal(outside.scale_, inside.scale_)
 
 
 def test_no_more_passes_than_penalties_where_there_is_room(problem):
     _, ids, labels, stored = problem
-    path = SoftMILPath(n_lambdas=15).fit(stored, labels, bags=ids)
+    path = SoftMILPath(n_alphas=15).fit(stored, labels, bags=ids)
     assert 1 < path.fit_reports_[-1].file_passes <= 15 + 5
-    inside = SoftMILPath(n_lambdas=15).fit(stored.read(), labels, bags=ids)
+    inside = SoftMILPath(n_alphas=15).fit(stored.read(), labels, bags=ids)
     assert inside.fit_reports_[-1].file_passes == 0
 
 
@@ -62,7 +73,7 @@ def test_one_penalty_and_its_predictions(problem, standardize, fit_intercept):
     X, ids, labels, stored = problem
     X = X - X.mean(0)
     np.save(stored.path, np.asfortranarray(X))
-    settings = {"lam": 0.01, "standardize": standardize, "fit_intercept": fit_intercept, "n_init": 2}
+    settings = {"alpha": 0.01, "standardize": standardize, "fit_intercept": fit_intercept, "n_init": 2}
     inside = SoftMILLogisticRegression(**settings).fit(X, labels, bags=ids)
     outside = SoftMILLogisticRegression(**settings).fit(stored, labels, bags=ids)
     np.testing.assert_allclose(outside.coef_, inside.coef_, rtol=0, atol=1e-10)
@@ -70,7 +81,7 @@ def test_one_penalty_and_its_predictions(problem, standardize, fit_intercept):
         expected = getattr(inside, method)(X, ids)
         np.testing.assert_allclose(getattr(outside, method)(stored, ids), expected, rtol=0, atol=1e-8)
     np.testing.assert_allclose(
-        outside.decision_instance_function(stored), inside.decision_instance_function(X), rtol=0, atol=1e-8
+        outside.instance_decision_function(stored), inside.instance_decision_function(X), rtol=0, atol=1e-8
     )
 
 
@@ -80,9 +91,9 @@ def test_some_bags_of_a_file(problem):
     some = bags[np.arange(0, len(bags), 2)]
     expected = Bags.from_ids(X, ids, labels=labels)[np.arange(0, len(bags), 2)]
     assert np.array_equal(some.matrix.read(), expected.instances)
-    outside = SoftMILPath(n_lambdas=5).fit(some, some.labels)
-    inside = SoftMILPath(n_lambdas=5).fit(expected, expected.labels)
-    assert outside.coefs_.tobytes() == inside.coefs_.tobytes()
+    outside = SoftMILPath(n_alphas=5).fit(some, some.labels)
+    inside = SoftMILPath(n_alphas=5).fit(expected, expected.labels)
+    assert outside.coef_path_.tobytes() == inside.coef_path_.tobytes()
 
 
 def test_what_needs_memory_says_so(problem):
@@ -106,7 +117,7 @@ def test_groups_are_read_and_columns_held_as_they_are_in_memory(problem):
     ):
         assert len(chosen[group]) == len(chosen[same])
         assert block.tobytes() == expected.tobytes()
-    held, rows = outside.hold_all(chosen)
+    held, rows = outside.load(chosen)
     assert held[rows].tobytes() == inside.Xt[chosen].tobytes()
     assert list(outside.read_groups(chosen[:0], 3)) == []
 
@@ -116,7 +127,7 @@ def test_columns_that_cannot_all_be_held_are_refused(problem):
     columns = FileColumns(stored, np.arange(900), Scaling(*np.ones((3, 40))), 5 * 900 * 4)
     assert columns.capacity == 5
     with pytest.raises(InvalidInputError, match="6 columns of 900 rows do not fit in memory, 5 would"):
-        columns.hold_all(np.arange(6))
+        columns.load(np.arange(6))
 
 
 def test_too_little_memory_is_refused_with_what_would_do(problem):
@@ -131,3 +142,63 @@ def test_a_cell_that_is_no_number_is_found(problem):
     np.save(stored.path, np.asfortranarray(X))
     with pytest.raises(InvalidInputError, match=r"X\.npy: row 451, column 13 is nan"):
         SoftMILPath().fit(StoredInstances(stored.path), labels, bags=ids)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    random = np.random.default_rng(0)
+    matrix = (random.normal(size=(60, 5)) * [1e-30, 1.0, 1e20, 3.0, 0.0] + [0, 5, 0, -2, 7]).astype(
+        np.float32
+    )
+    np.save(tmp_path / "X.npy", np.asfortranarray(matrix))
+    return StoredInstances(tmp_path / "X.npy")
+
+
+def test_means_and_scales_are_numpys(stored):
+    weight = np.full(60, 1 / 60)
+    numbers = describe_columns(stored, range(5), None, weight, center=True, standardize=True)
+    exact = stored.read().astype(np.float64)
+    np.testing.assert_allclose(numbers.means[:4], exact.mean(0)[:4], rtol=1e-9, atol=1e-40)
+    np.testing.assert_allclose(numbers.scales[:4], exact.std(0)[:4], rtol=1e-9)
+    assert numbers.scales[4] == 0
+    np.testing.assert_array_equal(numbers.largest, np.abs(exact).max(0))
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_column_read_again_has_the_bits_of_the_design_in_memory(stored, standardize):
+    order, weight = np.random.default_rng(1).permutation(60), np.full(60, 1.0)
+    if not standardize:
+        stored = StoredInstances(stored.path, rows=None)
+    columns = [1, 3, 4]
+    matrix = np.ascontiguousarray(stored.read()[:, columns])
+    design = make_design(matrix, order, weight, center=True, standardize=standardize)
+    numbers = describe_columns(stored, columns, order, weight / 60, center=True, standardize=standardize)
+    scaling = numbers.scaling(standardize=standardize)
+    for place, values in enumerate(stored.read_columns(columns)):
+        chosen = values[order]
+        rescale_row(chosen, scaling.unit[place], scaling.middle[place], scaling.divisor[place])
+        assert chosen.tobytes() == design.columns.Xt[place].tobytes()
+    np.testing.assert_array_equal(numbers.norms, design.norms)
+
+
+def test_groups_are_joined_in_order(stored):
+    weight = np.full(60, 1 / 60)
+    whole = describe_columns(stored, range(5), None, weight, center=True, standardize=True)
+    parts = [
+        describe_columns(stored, group, None, weight, center=True, standardize=True)
+        for group in ([0, 1], [2], [3, 4])
+    ]
+    np.testing.assert_array_equal(ColumnNumbers.join(parts).means, whole.means)
+
+
+def test_reading_ahead_keeps_the_order_and_passes_on_faults():
+    values = [np.full(2, number) for number in range(5)]
+    assert [value[0] for value in read_ahead(values)] == [0, 1, 2, 3, 4]
+    assert list(read_ahead([])) == []
+
+    def fail():
+        yield np.zeros(1)
+        raise InvalidInputError("here")
+
+    with pytest.raises(InvalidInputError, match="here"):
+        list(read_ahead(fail()))
