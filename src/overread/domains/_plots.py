@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from overread._plots import empty_figure
 from overread.domains._domain import DomainImage
-from overread.domains.picture._image import PictureImage
 from overread.features import Anatomy
 from overread.images import Radiograph
 
@@ -60,7 +59,13 @@ def overlay_figure(
     return figure
 
 
-def picture_figure(field: PictureImage, candidates: pd.DataFrame, *, unit: str, title: str = "") -> Figure:
+class _Searched(DomainImage, Protocol):
+    """An image of which a region is searched."""
+
+    region: NDArray[np.bool_]
+
+
+def picture_figure(field: _Searched, candidates: pd.DataFrame, *, unit: str, title: str = "") -> Figure:
     """Draw a picture with the outline of its region, and candidates with rank and response.
 
     Parameters

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.domains.chest._kernels import sample_polar
+from overread.domains._kernels import sample_polar
 from overread.features import Map, Mask
 from overread.images import blur
 

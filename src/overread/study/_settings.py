@@ -19,7 +19,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
-from pydantic_core import ErrorDetails
 
 from overread._sections import FpTargets, Fraction, Positive, Section, describe_keys, make_section
 from overread._text import shell_word
@@ -136,6 +135,7 @@ LARGEST_FILE = 1 << 20
 GROUP_NAME = r"^[A-Za-z0-9_]{1,40}$"
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
     class Merging(Section):
         """The fields of `MergeOptions`."""

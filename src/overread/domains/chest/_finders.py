@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overread.domains._kernels import centre_places, suppress_softly
 from overread.domains._scale_space import (
     SCALES_MM,
     Level,
@@ -28,7 +29,6 @@ from overread.domains._scale_space import (
     keep_apart,
     measure_radii,
 )
-from overread.domains.chest._kernels import centre_places, suppress_softly
 from overread.domains.chest._ranking import find_places, load_ranking
 from overread.domains.chest._search import fill_padding, lies_on_image, search_region
 from overread.features import Anatomy, Map

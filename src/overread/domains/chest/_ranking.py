@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.domains._kernels import measure_band_convergence, sample_polar
 from overread.domains._scale_space import SCALES_MM, blur_reflecting, build_pyramid, find_peaks
-from overread.domains.chest._kernels import measure_band_convergence, sample_polar
 from overread.domains.chest._lungs import Network
 from overread.domains.chest._search import Scale, measure_scales
 from overread.features import Map, Mask

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import map_coordinates
 
-from overread.domains.chest._kernels import (
+from overread.domains._kernels import (
     centre_places,
     measure_band_convergence,
     sample_polar,
