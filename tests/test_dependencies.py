@@ -83,7 +83,7 @@ def test_what_is_imported_is_declared():
 
 
 def test_an_extra_is_imported_late_outside_of_the_apps():
-    """Nothing but an app and the writers of DICOM documents needs its extra to be imported; `tests/test_extras.py` runs the chain without any."""
+    """Only apps and the writers of DICOM documents need their extra at import; `tests/test_extras.py` runs without."""
     wrong = [
         place(found)
         for found in third_party()

@@ -135,7 +135,6 @@ LARGEST_FILE = 1 << 20
 GROUP_NAME = r"^[A-Za-z0-9_]{1,40}$"
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
     class Merging(Section):
         """The fields of `MergeOptions`."""
@@ -655,7 +654,7 @@ def parse_sections(kind: type[Sections], raw: Mapping[str, object], place: str) 
         raise InvalidInputError(f"{place}, " + "; ".join(told)) from None
 
 
-def _described(fault: ErrorDetails, kind: type[Section]) -> str:
+def _described(fault: Mapping[str, Any], kind: type[Section]) -> str:
     """Key, what is wrong and the remedy of one fault that pydantic found."""
     location = [part for part in fault["loc"] if not str(part).startswith("function-")]
     name = _key_of(location)
