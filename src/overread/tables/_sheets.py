@@ -287,16 +287,21 @@ def _with_formulas(rows: list[list[str]], sheet: Any, path: Path, *, computed: b
                     raise TableError(f"{place}: cell {element.get('r')} is there twice or out of order")
                 column = number
             elif event == "end" and tag == "c":
-                parts = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
-                # A formula that gives an empty text is of the type str, and has been computed.
-                known = parts.get("v") or ("v" in parts and element.get("t") == "str")
-                if "f" in parts and not (computed and known):
+                if _lacks_value(element, computed=computed):
                     cells = rows[row - 1]
                     cells += [""] * (column - len(cells))
                     cells[column - 1] = NO_VALUE
             elif event == "end" and tag == "row":
                 element.clear()
     return rows
+
+
+def _lacks_value(cell: Any, *, computed: bool) -> bool:
+    """Whether a cell of the XML has a formula and no stored value."""
+    parts = {child.tag.rpartition("}")[2]: child.text or "" for child in cell}
+    # A formula that gives an empty text is of the type str, and has been computed.
+    known = parts.get("v") or ("v" in parts and cell.get("t") == "str")
+    return "f" in parts and not (computed and known)
 
 
 def _column_number(coordinate: str | None) -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -244,23 +244,12 @@ def _settle_decimal(layout: Layout, path: Path) -> Layout:
     """Find out whether a comma or a point stands before decimals; marks between thousands are never taken unasked."""
     if layout.options.decimal is not None:
         return layout
-    columns = [layout.sheet.column(layout.columns[role]) for role in _number_roles(layout)]
-    cells = [
-        cell
-        for column in columns
-        for cell in column
-        if ("," in cell or "." in cell) and not isinstance(cell, NumberText)
-    ]
-    plain = [name for name in SIGNS if all(PLAIN[name].fullmatch(cell) for cell in cells)]
-    read = [
-        name
-        for name in SIGNS
-        if all(PLAIN[name].fullmatch(cell) or GROUPED[name].fullmatch(cell) for cell in cells)
-    ]
-    if not cells or plain == read == ["point"]:
+    cells = _marked_cells(layout)
+    plain, read = _list_notations(cells, PLAIN), _list_notations(cells, PLAIN, GROUPED)
+    if not cells:
         return answer(layout, decimal="point")
-    if plain == read == ["comma"]:
-        return answer(layout, decimal="comma")
+    if len(read) == 1 and plain == read:
+        return answer(layout, decimal=read[0])
     if read:
         cell = next(cell for cell in cells if any(GROUPED[name].fullmatch(cell) for name in read))
         return _ask(
@@ -275,6 +264,20 @@ def _settle_decimal(layout: Layout, path: Path) -> Layout:
             "(make them alike)"
         )
     return answer(layout, decimal="point")  # some cell is no number: reading it says which
+
+
+def _marked_cells(layout: Layout) -> list[str]:
+    """List cells of numbers that hold a comma or a point, and that a spreadsheet program did not store as numbers."""
+    columns = (layout.sheet.column(layout.columns[role]) for role in _number_roles(layout))
+    texts = (cell for column in columns for cell in column if not isinstance(cell, NumberText))
+    return [cell for cell in texts if "," in cell or "." in cell]
+
+
+def _list_notations(cells: Sequence[str], *forms: Mapping[str, re.Pattern[str]]) -> list[str]:
+    """Name the signs before decimals under which every cell is a number in one of these forms."""
+    return [
+        name for name in SIGNS if all(any(form[name].fullmatch(cell) for form in forms) for cell in cells)
+    ]
 
 
 def _read_numbers(layout: Layout, path: Path, roles: Sequence[str]) -> dict[str, list[float]]:
