@@ -18,7 +18,7 @@ PIP := $(BIN)/python $(QUIET_PIP)
 # Always from nothing: what an earlier build warned of, it would not say again.
 SITE = rm -rf docs/_build && $(BIN)/python -m sphinx -b html -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 
-.PHONY: help setup tools system archive demo demo-read lint site test test-all test-lowest fuzz peers large-peers label-studio datumaro bench docs figures dist clean
+.PHONY: golden help setup tools system archive demo demo-read lint site test test-all test-lowest fuzz peers large-peers label-studio datumaro bench docs figures dist clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
@@ -128,6 +128,10 @@ docs: tools
 	$(BIN)/python docs/gallery.py docs/examples
 	$(SITE)
 	@echo "docs: docs/_build/html/index.html"
+
+# The pages that tests compare whole; git diff tests/report/golden shows what moved.
+golden: tools
+	$(BIN)/python -m pytest tests/report/test_golden.py -q -n 0 --rewrite-golden
 
 figures: tools
 	for script in docs/explanation/*.py; do $(BIN)/python $$script || exit 1; done
