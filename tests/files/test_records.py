@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from overread.apps.scenario._points import Point
+from overread.apps.scenario._points import MeasuredPoint
 from overread.errors import FormatError, InvalidInputError
 from overread.files import from_json, later, register, to_json
 from overread.models._report import RVMReport
@@ -193,7 +193,7 @@ ROOTS = (
     WorkLimits,
     Versions,
     Entry,
-    Point,
+    MeasuredPoint,
     RVMReport,
 )
 # Whole results are covered by their parts; the others refuse values drawn at random, and have tests of their own.

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from overread.apps.room import _pixels as pixels
-from overread.apps.room._pixels import ImageFile, Pictures, list_images, read_images
+from overread.apps.room._pixels import ShownFile, ViewerPictures, list_images, read_images
 from overread.apps.room._store import RefusalError, Store
 from overread.errors import TableError
 from overread.images import read_for_viewing, write_dicom
@@ -25,7 +25,7 @@ def store(tmp_path):
 
 
 def pictures_of(store, folder):
-    return Pictures(store, {"reading": list_images(folder), "training": {}})
+    return ViewerPictures(store, {"reading": list_images(folder), "training": {}})
 
 
 def test_pixels_go_over_the_wire_as_they_are_stored(store, tmp_path):
@@ -45,8 +45,8 @@ def test_dicom_and_colour(store, tmp_path):
     write_dicom(tmp_path / "a.dcm", grey, mm_per_px=(0.2, 0.3), patient_id="P", image_id="a")
     rgb = np.random.default_rng(1).integers(0, 256, (10, 12, 3), dtype=np.uint8)
     Image.fromarray(rgb).save(tmp_path / "b.png")
-    files = {"a": ImageFile(tmp_path / "a.dcm", None), "b": ImageFile(tmp_path / "b.png", (0.1, 0.1))}
-    pictures = Pictures(store, {"reading": files})
+    files = {"a": ShownFile(tmp_path / "a.dcm", None), "b": ShownFile(tmp_path / "b.png", (0.1, 0.1))}
+    pictures = ViewerPictures(store, {"reading": files})
     assert pictures.prepare("reading") == {}
     assert pictures.content("reading", "a") == grey.astype("<u2").tobytes()
     assert pictures.content("reading", "b") == rgb.tobytes()

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from overread.apps.reader_study._analysis import (
+    ArmComparison,
     ArmRow,
-    Comparison,
     DecisionRow,
     Reference,
     _crossed_cases,
@@ -220,7 +220,7 @@ def comparison(gain=0.4, name="Anna"):
         pd.DataFrame(columns=["image_id", *ELLIPSE_COLUMNS]), "the truth", is_independent=True
     )
     decisions = [DecisionRow(reader, 5, 1, 2, 9) for reader in readers]
-    return Comparison("sequential", reference, ["a"] * 40, "wAFROC", rows, decisions, study, "", 3, 0)
+    return ArmComparison("sequential", reference, ["a"] * 40, "wAFROC", rows, decisions, study, "", 3, 0)
 
 
 def test_the_sentence_says_better_where_the_test_does():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from overread.apps.room._pixels import ImageFile
+from overread.apps.room._pixels import ShownFile
 from overread.apps.room._second_reading import keep_detections, shown_detections
 from overread.apps.room._store import Store
 from overread.errors import ModelFileError, TableError, UsageError
@@ -68,7 +68,7 @@ def test_a_trained_detector_runs_on_the_images_of_the_room(trained, tmp_path):
     store = Store(tmp_path / "own.sqlite")
     store.insert("pictures", [picture_row("a", GRID_MM)])
     path = trained.detector.write(tmp_path / "detector.json")
-    assert keep_detections(store, path, fp, {"a": ImageFile(image, None)}) == {}
+    assert keep_detections(store, path, fp, {"a": ShownFile(image, None)}) == {}
     found = trained.detector.detect(read_image(image))
     found = found[trained.detector.shown(found, fp)]
     kept = shown_detections(store, "", "a")

@@ -36,7 +36,6 @@ from overread.images import Radiograph, SpacingSource
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.report import (
     SCHEMA,
-    Comparison,
     Counted,
     Description,
     Example,
@@ -44,6 +43,7 @@ from overread.report import (
     FoundFiles,
     Gallery,
     Headline,
+    ModelComparison,
     ModelResult,
     PaperChoice,
     Quarantined,
@@ -213,10 +213,10 @@ def tables(chain: Chain, tests: dict[str, Matching]) -> list[Table1]:
     return [table("in_sample", "fp"), table("in_sample", "ignore"), table("out_of_fold", "ignore")]
 
 
-def comparison(first: str, second: str, tests: dict[str, Matching], treatment: str) -> Comparison:
+def comparison(first: str, second: str, tests: dict[str, Matching], treatment: str) -> ModelComparison:
     pair = [tests[name].with_counting(single_reader=treatment) for name in (first, second)]
     options = {"n_permutations": 30, **RESAMPLING}
-    return Comparison(
+    return ModelComparison(
         first,
         second,
         treatment,

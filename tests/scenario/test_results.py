@@ -9,7 +9,7 @@ from scipy.stats import ttest_1samp
 from small_scenario import small_design
 
 from overread.apps.scenario._design import Condition
-from overread.apps.scenario._points import Found, Measures, Point, Prediction, list_points
+from overread.apps.scenario._points import Found, MeasuredPoint, Measures, Prediction, list_points
 from overread.apps.scenario._results import (
     MEAN,
     adjust_by_holm,
@@ -39,7 +39,7 @@ def make_point(model, images, readings, seed, sensitivity, *, noise=0.02, skills
     patients = np.random.default_rng(7).normal(0, noise, (50, 1))
     found = Found(values.tolist(), (values + patients).tolist(), 100, 80)
     measures = Measures(10, found, found, PREDICTION, images, images * readings, 4, 30, 20, list(skills))
-    return Point(seed, Condition(images, readings, images_per_reader), model, 1.0, measures, "")
+    return MeasuredPoint(seed, Condition(images, readings, images_per_reader), model, 1.0, measures, "")
 
 
 def make_points(rule):
@@ -174,13 +174,13 @@ def test_limits_of_a_sensitivity_are_shares():
 
 
 def test_a_scenario_without_any_fit_says_why():
-    empty = Point(0, Condition(10, 1), "soft", 0.0, None, "no reader marked anything")
+    empty = MeasuredPoint(0, Condition(10, 1), "soft", 0.0, None, "no reader marked anything")
     with pytest.raises(InvalidInputError, match="no reader marked anything"):
         sum_up_points([empty], DESIGN, None)
 
 
 def test_points_without_figures_are_left_out():
-    none = Point(0, Condition(10, 2), "soft", 0.0, None, "no")
+    none = MeasuredPoint(0, Condition(10, 2), "soft", 0.0, None, "no")
     groups = group_points([none, make_point("soft", 10, 4, 0, 0.5), make_point("soft", 10, 4, 1, 0.5)])
     assert list(groups) == [("soft", Condition(10, 4))]
     assert len(groups["soft", Condition(10, 4)]) == 2

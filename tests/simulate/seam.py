@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from overread.simulate import Nodule
-from overread.simulate._nodules import Window, contrast_field, relative_radius, window_around
+from overread.simulate._nodules import InsertWindow, contrast_field, relative_radius, window_around
 
 
 def seam_features(pixels, nodule: Nodule, mm_per_px: float) -> list[float]:
@@ -37,7 +37,7 @@ def seam_features(pixels, nodule: Nodule, mm_per_px: float) -> list[float]:
     ]
 
 
-def ring_features(patch, rho, nodule: Nodule, window: Window, mm_per_px: float) -> list[float]:
+def ring_features(patch, rho, nodule: Nodule, window: InsertWindow, mm_per_px: float) -> list[float]:
     """Offset and spread of a ring one pixel wide on the outline, beside what lies 1.5 to 4 pixels from it.
 
     The nodule's field and a quadratic trend are fitted and taken out, with and without a nodule alike.

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.truth import Picture, marks_figure, merge_marks, reader_statistics, readers_figure
+from overread.truth import MarkedPicture, marks_figure, merge_marks, reader_statistics, readers_figure
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 
@@ -47,7 +47,7 @@ def test_marks_stand_beside_objects(study):
 def test_an_image_gets_a_column_of_its_own(study):
     marks, readings = study
     truth = merge_marks(marks, readings)
-    picture = Picture(np.zeros((200, 100)), 0.5, 0.25)
+    picture = MarkedPicture(np.zeros((200, 100)), 0.5, 0.25)
     axes = marks_figure(marks, truth, ["i", "j"], pictures={"i": picture}).axes
     assert len(axes) == 6
     assert [len(ax.images) for ax in axes] == [1, 1, 1, 0, 0, 0]
@@ -57,7 +57,7 @@ def test_an_image_gets_a_column_of_its_own(study):
 def test_images_side_by_side_on_a_narrow_page(study):
     marks, readings = study
     truth = merge_marks(marks, readings)
-    picture = Picture(np.zeros((200, 100)), 0.5, 0.25)
+    picture = MarkedPicture(np.zeros((200, 100)), 0.5, 0.25)
     wide, narrow = (
         marks_figure(marks, truth, ["i", "j"], pictures={"i": picture}, upright=upright)
         for upright in (False, True)

@@ -136,7 +136,7 @@ class ScoredModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class FrocEvaluation:
     """Everything that the commands need; ``images_from`` says where the list of images came from."""
 
     models: tuple[ScoredModel, ...]
@@ -164,7 +164,7 @@ def check_before_work(figure: Path | None, *, n_shifts: int = 0) -> None:
 
 def load_evaluation(
     scores: tuple[Path, ...], truth: Path, reading: ReadingOptions, counting: Counting
-) -> Evaluation:
+) -> FrocEvaluation:
     """Read detections, truth and images, and check that they speak of the same images.
 
     Raises
@@ -191,7 +191,7 @@ def load_evaluation(
         _warn_about_strangers(model, found_truth.truth)
     images, images_from = _list_images(table, found_truth, found, models, reading)
     kept = set(images["image_id"]) if reading.split else None
-    return Evaluation(
+    return FrocEvaluation(
         models=tuple(ScoredModel(model.name, _rows_in(model.candidates, kept)) for model in models),
         truth=_rows_in(found_truth.truth, kept),
         images=images,

@@ -14,7 +14,7 @@ from overread.errors import UsageError
 from overread.froc import FP_TARGETS, N_BOOTSTRAP
 
 if TYPE_CHECKING:
-    from overread.cli._froc_inputs import Evaluation
+    from overread.cli._froc_inputs import FrocEvaluation
 
 
 MEASURES = ("gt_sensitivity", "image_sensitivity")
@@ -72,7 +72,7 @@ def compare(
     emit(report, print_comparison, as_json=json)
 
 
-def _check_two_models(evaluation: Evaluation, files: tuple[Path, ...]) -> None:
+def _check_two_models(evaluation: FrocEvaluation, files: tuple[Path, ...]) -> None:
     """Refuse anything but two models with two names."""
     names = [model.name for model in evaluation.models]
     if len(names) != 2:
@@ -85,7 +85,7 @@ def _check_two_models(evaluation: Evaluation, files: tuple[Path, ...]) -> None:
 
 
 def _report_comparison(
-    evaluation: Evaluation, fp: tuple[float, ...], n_permutations: int, draws: Resampling
+    evaluation: FrocEvaluation, fp: tuple[float, ...], n_permutations: int, draws: Resampling
 ) -> dict[str, Any]:
     """Differences at the FP targets and of the whole curve, and what they say."""
     from dataclasses import asdict

@@ -30,7 +30,7 @@ from overread.files import real_path
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.study import Batch, Detector, Documents, Found, MarkRate, OperatingPoint
+    from overread.study import Batch, Detector, Documents, FoundMarks, MarkRate, OperatingPoint
 
 
 # Beside the results: what was found so far. Without it the same command begins anew.
@@ -227,7 +227,7 @@ class Summary:
             )
 
 
-def _name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
+def _name_rows(found: FoundMarks, image_id: str, *, anonymous: bool) -> pd.DataFrame:
     """Rows of the table for one image; without its path where nothing may name a patient."""
     rows = found.rows.copy()
     if found.in_training is not None:
@@ -247,12 +247,12 @@ def _name_lengths(rows: pd.DataFrame, model: Detector) -> pd.DataFrame:
 
 
 def _document_studies(
-    found: Sequence[Found], observer: str, out: Path, bad: dict[Path, str], kinds: Documents
+    found: Sequence[FoundMarks], observer: str, out: Path, bad: dict[Path, str], kinds: Documents
 ) -> list[Path]:
     """Write the documents of each DICOM study; the images of one that can have none are noted as bad."""
     from overread.study import write_documents
 
-    studies: dict[str, dict[str, Found]] = {}
+    studies: dict[str, dict[str, FoundMarks]] = {}
     for one in found:
         if one.report is None:
             continue

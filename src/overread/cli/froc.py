@@ -21,7 +21,7 @@ from overread.froc import CHANCE_SHIFTS, FP_TARGETS
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from overread.cli._froc_inputs import Evaluation, ScoredModel
+    from overread.cli._froc_inputs import FrocEvaluation, ScoredModel
     from overread.froc import Matching
 
 
@@ -94,7 +94,7 @@ def froc(
 
 
 def _report_models(
-    evaluation: Evaluation,
+    evaluation: FrocEvaluation,
     matchings: dict[str, Matching],
     fp: tuple[float, ...],
     draws: Resampling,
@@ -118,7 +118,7 @@ def _report_models(
     return report
 
 
-def summarize(evaluation: Evaluation, matching: Matching) -> dict[str, Any]:
+def summarize(evaluation: FrocEvaluation, matching: Matching) -> dict[str, Any]:
     """Sizes, rule and counting: what every figure below rests on."""
     import numpy as np
 
@@ -171,7 +171,7 @@ def _other_records(matching: Matching, fp: tuple[float, ...], draws: Resampling)
 
 
 def _chance_records(
-    evaluation: Evaluation, model: ScoredModel, fp: tuple[float, ...], seed: int, n_shifts: int
+    evaluation: FrocEvaluation, model: ScoredModel, fp: tuple[float, ...], seed: int, n_shifts: int
 ) -> dict[str, Any] | None:
     """Chance level: what the same candidates find on other images; None with only one image."""
     from overread.froc import chance_level

@@ -48,7 +48,7 @@ FORMAT_HELP = "auto looks at the content, or: " + ", ".join(
 
 
 @dataclass(frozen=True)
-class Source:
+class MarkSource:
     """A file to read, and its reader where the user names him."""
 
     file: Path
@@ -129,7 +129,7 @@ def import_marks(
     study, stays = _find_study(output, images)
     given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "scale": _parse_scale(scale)}
     options = {name: value for name, value in given.items() if value is not None and value is not False}
-    sources = [*(Source(file) for file in files), *map(_parse_reader, reader or [])]
+    sources = [*(MarkSource(file) for file in files), *map(_parse_reader, reader or [])]
     if not sources:
         raise UsageError("no file to import; try: overread import --help")
     rule = ReadingRule(
@@ -332,16 +332,16 @@ def _offer_options_of_formats(command: Callable[..., None]) -> None:
 _offer_options_of_formats(import_marks)
 
 
-def _parse_reader(text: str) -> Source:
+def _parse_reader(text: str) -> MarkSource:
     """File and reader of NAME=FILE."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
         raise UsageError(f"--reader {text!r}: write NAME=FILE")
-    return Source(Path(file), name)
+    return MarkSource(Path(file), name)
 
 
 def _read_all(
-    sources: list[Source], format_: str, options: dict[str, Any], reading: Reading
+    sources: list[MarkSource], format_: str, options: dict[str, Any], reading: Reading
 ) -> list[MarkSet]:
     """Read every file, and show how many are read; one image has one id in all of them."""
     from overread._terminal import ProgressBar, count_steps
@@ -362,7 +362,9 @@ def _read_all(
     return found if exact else with_ids_of_files(found)
 
 
-def _options_for(source: Source, format_: str, options: dict[str, Any], reading: Reading) -> dict[str, Any]:
+def _options_for(
+    source: MarkSource, format_: str, options: dict[str, Any], reading: Reading
+) -> dict[str, Any]:
     """Find the options of one file: its reader, its readings where they are told, and what its columns mean."""
     entry = FORMATS.get(format_)
     own: dict[str, Any] = {"reader": source.reader} if source.reader else {}

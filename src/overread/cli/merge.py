@@ -123,7 +123,7 @@ def _pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], uni
     """Pixels of the chosen images of a study that has their files; of the others it says why they stay plain."""
     from overread.images import display_image
     from overread.tables import is_mm
-    from overread.truth import Picture
+    from overread.truth import MarkedPicture
 
     pictures: dict[str, Any] = {}
     if not {"path", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
@@ -136,14 +136,14 @@ def _pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], uni
         except ImageError as error:
             warnings.warn(f"drawn without pixels: {error}", DataWarning, stacklevel=2)
             continue
-        pictures[row["image_id"]] = Picture(grey, side, side)
+        pictures[row["image_id"]] = MarkedPicture(grey, side, side)
     return pictures
 
 
 def _read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -> Any:
     """Pixels of the one image that is drawn."""
     from overread.images import display_image
-    from overread.truth import Picture
+    from overread.truth import MarkedPicture
 
     if len(images) != 1:
         raise UsageError("--pixels needs exactly one --image")
@@ -151,10 +151,10 @@ def _read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -
         raise UsageError("--mm-per-px must be above 0")
     if path.suffix.lower() != ".npy":
         grey = display_image(path, mm_per_px=mm_per_px, grid_mm=DRAWN_MM)
-        return Picture(grey, DRAWN_MM, DRAWN_MM)
+        return MarkedPicture(grey, DRAWN_MM, DRAWN_MM)
     if mm_per_px is None:
         raise UsageError("--pixels with a NumPy file needs --mm-per-px")
-    return Picture(_read_array(path), mm_per_px, mm_per_px)
+    return MarkedPicture(_read_array(path), mm_per_px, mm_per_px)
 
 
 def _read_array(path: Path) -> Any:

@@ -54,7 +54,7 @@ class Component:
 
 
 @dataclass
-class Frame:
+class JpegFrame:
     """What the headers tell so far; seen: lowest bit of each value that was sent, -1 for none."""
 
     kind: int = 0
@@ -80,7 +80,7 @@ def decode_jpeg(content: bytes) -> NDArray[np.uint8]:
     return _decode_strictly(content, _walk(content))
 
 
-def _decode_strictly(content: bytes, frame: Frame) -> NDArray[np.uint8]:
+def _decode_strictly(content: bytes, frame: JpegFrame) -> NDArray[np.uint8]:
     """Decode by libjpeg, whose warnings are errors here."""
     if frame.precision != 8 or frame.kind == LOSSLESS:
         raise ImageError("a JPEG of a kind that is not read (more than 8 bits, or lossless)")
@@ -92,7 +92,7 @@ def _decode_strictly(content: bytes, frame: Frame) -> NDArray[np.uint8]:
     return pixels[..., 0] if grey else pixels
 
 
-def _walk(content: bytes) -> Frame:
+def _walk(content: bytes) -> JpegFrame:
     """Read the headers, and look at the data of every scan."""
     check_scans(content)
     try:
@@ -103,8 +103,8 @@ def _walk(content: bytes) -> Frame:
         raise ImageError(DAMAGED_HEADERS) from None
 
 
-def _walk_segments(content: bytes) -> Frame:
-    frame, at = Frame(), 2
+def _walk_segments(content: bytes) -> JpegFrame:
+    frame, at = JpegFrame(), 2
     while True:
         marker, at = _next_marker(content, at)
         if marker == EOI:
@@ -138,7 +138,7 @@ def _next_marker(content: bytes, at: int) -> tuple[int, int]:
     return content[at], at + 1
 
 
-def _read_segment(frame: Frame, marker: int, body: bytes) -> None:
+def _read_segment(frame: JpegFrame, marker: int, body: bytes) -> None:
     if marker in (*SEQUENTIAL, PROGRESSIVE, LOSSLESS):
         _read_frame(frame, marker, body)
     elif marker in OTHER_FRAMES:
@@ -153,7 +153,7 @@ def _read_segment(frame: Frame, marker: int, body: bytes) -> None:
         raise ImageError("a JPEG whose number of lines follows its data")
 
 
-def _read_frame(frame: Frame, marker: int, body: bytes) -> None:
+def _read_frame(frame: JpegFrame, marker: int, body: bytes) -> None:
     if frame.kind:
         raise ImageError("a JPEG of two frames")
     frame.kind = marker
@@ -168,7 +168,7 @@ def _read_frame(frame: Frame, marker: int, body: bytes) -> None:
     frame.seen = np.full((count, 64 if marker == PROGRESSIVE else 1), -1, np.int64)
 
 
-def _read_codes(frame: Frame, body: bytes) -> None:
+def _read_codes(frame: JpegFrame, body: bytes) -> None:
     """Fill the look-up tables of Huffman codes: 0 to 3 for DC, 4 to 7 for AC."""
     while body:
         kind, counts = body[0], body[1:17]
@@ -189,7 +189,7 @@ def _read_codes(frame: Frame, body: bytes) -> None:
         body = body[at:]
 
 
-def _read_quantization(frame: Frame, body: bytes) -> None:
+def _read_quantization(frame: JpegFrame, body: bytes) -> None:
     """Keep the step of the DC value of each table."""
     while body:
         wide = body[0] >> 4
@@ -197,7 +197,7 @@ def _read_quantization(frame: Frame, body: bytes) -> None:
         body = body[1 + 64 * (1 + wide) :]
 
 
-def _check_scan(frame: Frame, header: bytes, data: bytes) -> None:
+def _check_scan(frame: JpegFrame, header: bytes, data: bytes) -> None:
     """Check a scan against those before it, and walk over its data where they are not progressive."""
     count = header[0]
     tables = dict(struct.iter_unpack("2B", header[1 : 1 + 2 * count]))
@@ -221,7 +221,7 @@ def _check_scan(frame: Frame, header: bytes, data: bytes) -> None:
         raise ImageError(f"the data of the JPEG are {WORDS[state]}")
 
 
-def _note_scan(frame: Frame, chosen: list[int], first: int, last: int, bits: int) -> None:
+def _note_scan(frame: JpegFrame, chosen: list[int], first: int, last: int, bits: int) -> None:
     """Note the values and the bit of them that a scan brings: each once, from the highest bit down (G.1.1.1)."""
     high, low = bits >> 4, bits & 15
     if frame.kind != PROGRESSIVE:
@@ -234,7 +234,7 @@ def _note_scan(frame: Frame, chosen: list[int], first: int, last: int, bits: int
     frame.seen[chosen, first : last + 1] = low
 
 
-def _count_units(frame: Frame, chosen: list[int]) -> tuple[int, NDArray[np.int64]]:
+def _count_units(frame: JpegFrame, chosen: list[int]) -> tuple[int, NDArray[np.int64]]:
     """Count the units of a scan, and list the channel of each block of a unit (ITU T.81, A.2)."""
     components = list(frame.components.values())
     side = 1 if frame.kind == LOSSLESS else 8
@@ -249,7 +249,7 @@ def _count_units(frame: Frame, chosen: list[int]) -> tuple[int, NDArray[np.int64
     return across * down, np.repeat(np.array(chosen, np.int64), repeats)
 
 
-def _dc_limits(frame: Frame) -> NDArray[np.int64]:
+def _dc_limits(frame: JpegFrame) -> NDArray[np.int64]:
     """Largest DC value, in steps, that pixels of the frame's precision can have."""
     # The DC value is 8 times the mean of a block, less half the range; rounding may add a step.
     largest = 1 << (frame.precision + 2)

@@ -51,7 +51,7 @@ SMALL_MEAN = 0.1
 
 
 @dataclass(frozen=True)
-class Design:
+class FitDesign:
     """Standardized features and the way back: coefficient on the user's scale = w / scale.
 
     Attributes
@@ -92,8 +92,8 @@ def make_design(
     center: bool,
     standardize: bool,
     memory_mb: float | None = None,
-) -> Design:
-    """Copy X (n x d) into a `Design`, rows in the given order.
+) -> FitDesign:
+    """Copy X (n x d) into a `FitDesign`, rows in the given order.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def make_design(
     standardize_rows(Xt, weight, center, standardize, constant_share(X.dtype), means, scales, norms, largest)
     if not standardize:
         _refuse_overflow(np.where(scales > 0, largest, 0.0))
-    return Design(MemoryColumns(Xt), means, scales, norms, _find_vanishing(largest, X.dtype))
+    return FitDesign(MemoryColumns(Xt), means, scales, norms, _find_vanishing(largest, X.dtype))
 
 
 def _make_stored_design(
@@ -142,7 +142,7 @@ def _make_stored_design(
     center: bool,
     standardize: bool,
     memory_mb: float | None,
-) -> Design:
+) -> FitDesign:
     """Read the file once, a column at a time, for the numbers by which columns are standardized later."""
     room = room_for_columns(memory_mb, *X.shape, X.dtype.itemsize)
     columns: FileColumns | ClusterColumns
@@ -158,7 +158,7 @@ def _make_stored_design(
     if not standardize:
         _refuse_overflow(np.where(numbers.scales > 0, numbers.largest, 0.0))
     vanishing = _find_vanishing(numbers.largest, X.dtype)
-    return Design(columns, numbers.means, numbers.scales, numbers.norms, vanishing)
+    return FitDesign(columns, numbers.means, numbers.scales, numbers.norms, vanishing)
 
 
 def _find_vanishing(largest: Floats, dtype: np.dtype[np.floating]) -> NDArray[np.int64]:
@@ -167,7 +167,7 @@ def _find_vanishing(largest: Floats, dtype: np.dtype[np.floating]) -> NDArray[np
 
 def _share_design(
     X: NDArray[np.floating], order: NDArray[np.int64], weight: Floats, *, center: bool
-) -> Design | None:
+) -> FitDesign | None:
     """Design that is X itself, where its layout and means allow; None where a copy is needed.
 
     Columns with a mean that is small beside their deviation need no centring: the intercept takes it up.
@@ -181,7 +181,7 @@ def _share_design(
         return None
     if center and not (np.abs(means) <= SMALL_MEAN * spreads).all():
         return None
-    return Design(MemoryColumns(X.T), np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))
+    return FitDesign(MemoryColumns(X.T), np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))
 
 
 def _refuse_overflow(largest: Floats) -> None:
@@ -208,7 +208,7 @@ class SolverOptions:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FitProblem:
     """A fit made ready: the loss, the penalty, the standardized features, and the units of alpha.
 
     The solver works with weights that sum to 1, so that objectives of size 1 are compared whatever the
@@ -217,7 +217,7 @@ class Problem:
 
     loss: BagLoss
     penalty: Penalty
-    design: Design
+    design: FitDesign
     labels: SoftLabels
     fit_intercept: bool
     unit: float
@@ -287,7 +287,7 @@ def read_options(estimator: Any, *, n_init: int = 1) -> SolverOptions:
     )
 
 
-def prepare_for(estimator: Any, bags: Bags, y: Any, sample_weight: Any, reader_weight: Any) -> Problem:
+def prepare_for(estimator: Any, bags: Bags, y: Any, sample_weight: Any, reader_weight: Any) -> FitProblem:
     """Prepare with an estimator's parameters of the model."""
     return prepare(
         bags,
@@ -319,7 +319,7 @@ def prepare(
     pooling: str,
     penalty: str | Penalty = "l1",
     memory_mb: float | None = None,
-) -> Problem:
+) -> FitProblem:
     """Check labels, weights and penalty, standardize, and find the start at w = 0."""
     weighed = weigh_bags(
         bags, y, sample_weight=sample_weight, reader_weight=reader_weight, normalization=normalization
@@ -354,7 +354,7 @@ def prepare(
         )
     alpha_unit = 1.0 / unit / (bags.n_features if divide_by_features else 1)
     null = null_intercept(loss) if fit_intercept else 0.0
-    return Problem(loss, chosen, design, labels, fit_intercept, unit, alpha_unit, null)
+    return FitProblem(loss, chosen, design, labels, fit_intercept, unit, alpha_unit, null)
 
 
 def _warn_if_constant(labels: SoftLabels) -> None:
@@ -370,7 +370,7 @@ Start = tuple[Floats, float]
 
 
 @dataclass(frozen=True)
-class Fit:
+class PreparedFit:
     """A solution, the solver that found it, and the objectives that all starts reached."""
 
     solution: Solution
@@ -390,7 +390,9 @@ def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def fit_one_alpha(problem: Problem, alpha: float, options: SolverOptions, start: Start | None = None) -> Fit:
+def fit_one_alpha(
+    problem: FitProblem, alpha: float, options: SolverOptions, start: Start | None = None
+) -> PreparedFit:
     """Best stationary point from the default start and options.n_init - 1 others; alpha in the solver's unit.
 
     The default start, w = 0, is followed down at two paces where the problem is not convex.
@@ -404,22 +406,22 @@ def fit_one_alpha(problem: Problem, alpha: float, options: SolverOptions, start:
         fits += [_witness_fit(problem, alpha, options, number) for number in range(1, options.n_init)]
     best = min(fits, key=lambda fit: (not fit.solution.converged, fit.solution.objective))
     objectives = tuple(problem.unit * fit.solution.objective for fit in fits)
-    return Fit(best.solution, best.solver, objectives)
+    return PreparedFit(best.solution, best.solver, objectives)
 
 
-def _warm_fit(problem: Problem, alpha: float, options: SolverOptions, start: Start) -> Fit:
+def _warm_fit(problem: FitProblem, alpha: float, options: SolverOptions, start: Start) -> PreparedFit:
     solver = problem.solver(options.seed)
     solver.start(*start)
-    return Fit(solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver, ())
+    return PreparedFit(solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver, ())
 
 
-def _descent(problem: Problem, alpha: float, options: SolverOptions, pace: Pace) -> Fit:
+def _descent(problem: FitProblem, alpha: float, options: SolverOptions, pace: Pace) -> PreparedFit:
     solver = problem.solver(options.seed)
     solution = descend(solver, alpha, tol=options.tol, max_iter=options.max_iter, pace=pace)
-    return Fit(solution, solver, ())
+    return PreparedFit(solution, solver, ())
 
 
-def _is_better(problem: Problem, alpha: float, start: Start) -> bool:
+def _is_better(problem: FitProblem, alpha: float, start: Start) -> bool:
     """Whether a start beats w = 0; one that does not would only be a long way home."""
     solver = problem.solver(0)
     null = solver.point.loss
@@ -427,18 +429,18 @@ def _is_better(problem: Problem, alpha: float, start: Start) -> bool:
     return solver.point.loss + alpha * problem.penalty.value(start[0]) < null
 
 
-def _witness_fit(problem: Problem, alpha: float, options: SolverOptions, number: int) -> Fit:
+def _witness_fit(problem: FitProblem, alpha: float, options: SolverOptions, number: int) -> PreparedFit:
     """Start from the convex fit to one random instance of each bag."""
     random = np.random.default_rng([options.seed, number])
     rehearsal = problem.solver(options.seed, loss=witness_loss(problem.loss, random))
     first = descend(rehearsal, alpha, tol=FINE.tol, max_iter=options.max_iter)
     solver = problem.solver(options.seed)
     solver.start(first.w, first.b)
-    return Fit(solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver, ())
+    return PreparedFit(solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver, ())
 
 
 def make_report(
-    problem: Problem,
+    problem: FitProblem,
     solver: NewtonSolver,
     solution: Solution,
     *,

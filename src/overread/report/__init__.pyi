@@ -10,7 +10,6 @@ from ._render import render_groups as render_groups
 from ._render import render_page as render_page
 from ._render import render_study as render_study
 from ._results import SCHEMA as SCHEMA
-from ._results import Comparison as Comparison
 from ._results import Counted as Counted
 from ._results import Description as Description
 from ._results import Example as Example
@@ -18,6 +17,7 @@ from ._results import FeatureWeight as FeatureWeight
 from ._results import FoundFiles as FoundFiles
 from ._results import Gallery as Gallery
 from ._results import Headline as Headline
+from ._results import ModelComparison as ModelComparison
 from ._results import ModelResult as ModelResult
 from ._results import PaperChoice as PaperChoice
 from ._results import Quarantined as Quarantined

@@ -24,7 +24,7 @@ from overread.models import reader_importance_figure
 from overread.report._pictures import Pictures
 from overread.report._results import Counted, SetResult, StudyResults
 from overread.report._words import find_mixture, name_unit, nearest_to_one
-from overread.truth import Picture, marks_figure, readers_figure
+from overread.truth import MarkedPicture, marks_figure, readers_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,7 +64,7 @@ def _draw_marks(results: StudyResults, pictures: Pictures) -> Figure:
         pd.concat([example.objects for example in results.examples], ignore_index=True),
         [example.image_id for example in results.examples],
         pictures={
-            image_id: Picture(picture.pixels(), picture.mm_per_px, picture.mm_per_px)
+            image_id: MarkedPicture(picture.pixels(), picture.mm_per_px, picture.mm_per_px)
             for image_id, picture in pictures.examples.items()
         },
         upright=True,

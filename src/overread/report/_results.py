@@ -314,7 +314,7 @@ class Table1:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ModelComparison:
     """Two models on the same test images; differences are second minus first.
 
     ``points`` are the columns of `overread.froc.Comparison.table`; ``figures`` compare whole curves.
@@ -483,7 +483,7 @@ class StudyResults:
     supported: str
     support: SettingChoice
     tables: list[Table1]
-    comparisons: list[Comparison]
+    comparisons: list[ModelComparison]
     gallery: Gallery
     subgroups: list[Subgroup]
     feature_examples: pd.DataFrame

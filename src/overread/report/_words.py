@@ -23,7 +23,14 @@ import pandas as pd
 from overread import _text as words
 from overread._text import difference_with_limits
 from overread.domains import domain_of
-from overread.report._results import Comparison, FeatureWeight, ModelResult, StudyResults, Table1, Verdict
+from overread.report._results import (
+    FeatureWeight,
+    ModelComparison,
+    ModelResult,
+    StudyResults,
+    Table1,
+    Verdict,
+)
 from overread.tables import UNIT_WORDS, is_mm
 
 
@@ -324,7 +331,7 @@ def tell_use(results: StudyResults) -> list[str]:
     return said
 
 
-def find_comparisons(results: StudyResults) -> list[Comparison]:
+def find_comparisons(results: StudyResults) -> list[ModelComparison]:
     """Return the comparisons under the study's own treatment of single-reader objects."""
     own = results.models[0].counted[0]
     return [pair for pair in results.comparisons if pair.single_reader == own.single_reader]

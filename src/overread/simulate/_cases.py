@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from overread.simulate._nodules import (
+    InsertWindow,
     Nodule,
     NoduleDistribution,
     VariedDistribution,
-    Window,
     contrast_field,
     draw_by_law,
     relative_radius,
@@ -63,7 +63,7 @@ def insert_nodules(
 
 
 def _nodule_contribution(
-    nodule: Nodule, part: FloatArray, window: Window, mm_per_px: float, white: float
+    nodule: Nodule, part: FloatArray, window: InsertWindow, mm_per_px: float, white: float
 ) -> FloatArray:
     """Give what a nodule adds to the pixels of a window that holds its reach."""
     transmitted = np.maximum(white - gaussian_filter(part, SMOOTHING_MM / mm_per_px), 0.0)

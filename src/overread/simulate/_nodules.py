@@ -136,7 +136,7 @@ class NoduleDistribution:
 
 
 @dataclass(frozen=True)
-class Window:
+class InsertWindow:
     """Rectangle of pixels."""
 
     rows: slice
@@ -151,14 +151,14 @@ class Window:
 
 def window_around(
     x_mm: float, y_mm: float, reach_mm: float, shape: tuple[int, int], mm_per_px: float
-) -> Window:
+) -> InsertWindow:
     """Pixels of an image no farther than the reach from a place, in rows and in columns."""
     bounds = []
     for centre, n in ((y_mm, shape[0]), (x_mm, shape[1])):
         low = int(np.floor((centre - reach_mm) / mm_per_px))
         high = int(np.ceil((centre + reach_mm) / mm_per_px)) + 1
         bounds.append(slice(min(max(low, 0), n), min(max(high, 0), n)))
-    return Window(bounds[0], bounds[1])
+    return InsertWindow(bounds[0], bounds[1])
 
 
 def _outline(nodule: Nodule, angle: FloatArray) -> FloatArray:
@@ -204,7 +204,7 @@ def nodule_mask(nodule: Nodule, shape: tuple[int, int], mm_per_px: float) -> Boo
     return mask
 
 
-def contrast_field(nodule: Nodule, window: Window, mm_per_px: float) -> FloatArray:
+def contrast_field(nodule: Nodule, window: InsertWindow, mm_per_px: float) -> FloatArray:
     """Field of a nodule in a window that holds its reach: 1 at the centre of a smooth one without blur."""
     from scipy.ndimage import gaussian_filter
 

@@ -5,7 +5,7 @@ from ._cohort import Split as Split
 from ._detect import PASSING as PASSING
 from ._detect import Batch as Batch
 from ._detect import DetectionPipeline as DetectionPipeline
-from ._detect import Found as Found
+from ._detect import FoundMarks as FoundMarks
 from ._detect import Request as Request
 from ._detect import choose_workers as choose_workers
 from ._detect import detect_image as detect_image

@@ -196,7 +196,7 @@ FEWEST_FOR_WORKERS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundMarks:
     """Results of one image.
 
     Attributes
@@ -264,7 +264,7 @@ class Batch:
         self.n_worked = self.n_resumed = 0
         self.seconds = 0.0
 
-    def run(self, images: Iterable[tuple[Path, tuple[float, float] | None]]) -> list[Found]:
+    def run(self, images: Iterable[tuple[Path, tuple[float, float] | None]]) -> list[FoundMarks]:
         """Results of each image that can be used, in the order of the images; ``bad`` names the others.
 
         Parameters
@@ -359,10 +359,10 @@ def _key_of(task: ImageTask) -> str:
     return digest_of_value([task.path, task.sha256, task.mm_per_px])
 
 
-def found_of(path: Path, record: Mapping[str, Any]) -> Found:
+def found_of(path: Path, record: Mapping[str, Any]) -> FoundMarks:
     """Results as a record tells them, fresh or remembered, so that both give the same bytes."""
     report = record["report"]
-    return Found(
+    return FoundMarks(
         path,
         pd.DataFrame(record["rows"]).astype(ROW_TYPES),
         None

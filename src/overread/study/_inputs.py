@@ -22,7 +22,7 @@ from overread.marks import find_table, read_found, read_hashed_folder
 from overread.report import FoundFiles
 from overread.study._settings import Settings
 from overread.study.intake._columns import choose_subgroups, describe_columns
-from overread.study.stages.stage import Source
+from overread.study.stages.stage import StageSource
 from overread.tables import (
     Column,
     ColumnTable,
@@ -121,7 +121,7 @@ class StudyInputs:
         """Whether image files have to be opened."""
         return self.features is None
 
-    def sources(self) -> dict[str, Source]:
+    def sources(self) -> dict[str, StageSource]:
         """Return what the stages of a run can read of the study, by name."""
         values: dict[str, tuple[object, object]] = {
             "marks": (self.marks, self.digests["marks"]),
@@ -140,7 +140,9 @@ class StudyInputs:
         for kind in ("candidates", "features"):
             if kind in self.digests:
                 values[kind] = (getattr(self, kind), self.digests[kind])
-        return {f"input/{name}": Source(digest_of_value(key), value) for name, (value, key) in values.items()}
+        return {
+            f"input/{name}": StageSource(digest_of_value(key), value) for name, (value, key) in values.items()
+        }
 
 
 def read_inputs(folder: Path, settings: Settings) -> StudyInputs:

@@ -43,7 +43,7 @@ from overread.study.stages.fitting import SKIPPED_FILE
 from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
-from overread.study.stages.stage import Inputs, Made, Source, Stage, View, Workspace
+from overread.study.stages.stage import Inputs, Made, Stage, StageSource, View, Workspace
 
 Result = TypeVar("Result")
 
@@ -367,17 +367,17 @@ class Runner:
         skipped: dict[str, str] = workspace.load(SKIPPED_FILE)
         return {**skipped, **self._failed}
 
-    def _pipeline_source(self) -> Source:
+    def _pipeline_source(self) -> StageSource:
         """Return what a detector has to do to an image to get candidates and features like those it was trained on."""
         pipeline = self._spec.build()
         key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
-        return Source(digest_of_value(key), pipeline)
+        return StageSource(digest_of_value(key), pipeline)
 
-    def _names_source(self) -> Source:
+    def _names_source(self) -> StageSource:
         """Return what the page calls the study and the run."""
         study = self._settings.name or self._inputs.folder.resolve().name
         names = {"study": study, "run": self._folder.root.name}
-        return Source(digest_of_value(names), names)
+        return StageSource(digest_of_value(names), names)
 
     def _count_candidates(self) -> int:
         """Count the candidates: those that the study brings, else as many as an image may have."""

@@ -21,7 +21,7 @@ from ._merging import merge_marks as merge_marks
 from ._merging import merge_objects as merge_objects
 from ._options import LabelOptions as LabelOptions
 from ._options import MergeOptions as MergeOptions
-from ._plots import Picture as Picture
+from ._plots import MarkedPicture as MarkedPicture
 from ._plots import marks_figure as marks_figure
 from ._plots import readers_figure as readers_figure
 from ._readers import FEWEST_READINGS as FEWEST_READINGS

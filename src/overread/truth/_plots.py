@@ -36,7 +36,7 @@ MOST_NUMBERED = 20
 
 
 @dataclass(frozen=True)
-class Picture:
+class MarkedPicture:
     """Pixels to draw under the marks, with their spacing."""
 
     pixels: NDArray[Any]
@@ -49,7 +49,7 @@ def marks_figure(
     truth: pd.DataFrame,
     image_ids: Sequence[str],
     *,
-    pictures: Mapping[str, Picture] | None = None,
+    pictures: Mapping[str, MarkedPicture] | None = None,
     upright: bool = False,
     unit: str = "mm",
     margin: float | None = None,
@@ -145,7 +145,7 @@ def _reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
     }
 
 
-def _draw_background(ax: Axes, marks: pd.DataFrame, picture: Picture | None, margin: float) -> None:
+def _draw_background(ax: Axes, marks: pd.DataFrame, picture: MarkedPicture | None, margin: float) -> None:
     """Show the square around the marks, y down, with the picture under it."""
     reach = marks["semi_major_mm"] + margin
     left, right = (marks["x_mm"] - reach).min(), (marks["x_mm"] + reach).max()

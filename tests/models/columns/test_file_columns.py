@@ -14,7 +14,7 @@ from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.models import _problem as scaling
 from overread.models._kernels import rescale_row
 from overread.models._problem import make_design
-from overread.models.columns._budget import Room
+from overread.models.columns._budget import ColumnBudget
 from overread.models.columns._file_columns import (
     ColumnNumbers,
     FileColumns,
@@ -41,7 +41,7 @@ def problem(tmp_path):
 
 
 def give_room(monkeypatch, n_columns):
-    monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: Room(n_columns * 900 * 4, 10**9))
+    monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: ColumnBudget(n_columns * 900 * 4, 10**9))
 
 
 @pytest.mark.parametrize("n_columns", [40, 12])

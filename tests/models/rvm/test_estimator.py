@@ -11,7 +11,7 @@ from overread.bags import Bags, StoredInstances
 from overread.errors import DataWarning, InvalidInputError
 from overread.models import RVMMIL
 from overread.models import _problem as scaling
-from overread.models.columns._budget import Room
+from overread.models.columns._budget import ColumnBudget
 
 
 @pytest.mark.slow
@@ -191,7 +191,9 @@ class TestFeaturesInAFile:
 
     @staticmethod
     def give_room(monkeypatch, n_columns):
-        monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: Room(n_columns * 700 * 4, 10**9))
+        monkeypatch.setattr(
+            scaling, "room_for_columns", lambda *shape: ColumnBudget(n_columns * 700 * 4, 10**9)
+        )
 
     @pytest.mark.parametrize("screen", [None, 12])
     def test_the_model_is_that_of_the_matrix_in_memory(self, problem, screen):

@@ -23,7 +23,7 @@ from overread.simulate.chest._exposure import (
     process,
     side_marker,
 )
-from overread.simulate.chest._patient import View, stream
+from overread.simulate.chest._patient import Projection, stream
 
 LUNGS = ("left_lung", "right_lung", "below_dome", "thorax", "heart", "mediastinum")
 MASKS = (*LUNGS, "ribs", "posterior_ribs", "anterior_ribs", "clavicles", "valid")
@@ -252,7 +252,7 @@ def test_the_marker_is_a_small_thing_at_the_upper_right():
         assert columns.min() > 70
 
 
-STRAIGHT = View(
+STRAIGHT = Projection(
     shape=(200, 240),
     mm_per_px=0.5,
     size=1.0,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from overread.simulate import draw_patient
-from overread.simulate.chest._patient import View, make_view
+from overread.simulate.chest._patient import Projection, make_view
 from overread.simulate.chest._thorax import (
     AIRWAY_REACH_MM,
     APEX_Y_MM,
@@ -163,7 +163,7 @@ def test_fields_are_lung_above_the_dome_beside_the_mediastinum(made):
 
 def test_bands_of_rows_leave_no_seam(made, monkeypatch):
     view, cage, diaphragm, mediastinum, lungs = made
-    monkeypatch.setattr(sys.modules[View.__module__], "BAND_PIXELS", 10**9)
+    monkeypatch.setattr(sys.modules[Projection.__module__], "BAND_PIXELS", 10**9)
     whole = make_lungs(view, cage, diaphragm, mediastinum)
     np.testing.assert_array_equal(whole.lung_mm, lungs.lung_mm)
 

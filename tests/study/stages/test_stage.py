@@ -17,7 +17,7 @@ import pytest
 from overread.files import digest_of_value, encode_columns, fill_columns
 from overread.study import Inputs, Settings, Stage, parse_settings
 from overread.study._store import RunFolder, encode_file
-from overread.study.stages.stage import Source, UndeclaredError, View, Workspace, select_settings
+from overread.study.stages.stage import StageSource, UndeclaredError, View, Workspace, select_settings
 from study_chain import Chain, call_alone
 
 
@@ -33,7 +33,7 @@ def workspace(folder: RunFolder) -> Callable[..., Workspace]:
     """Make a workspace of the same folder: what another run would have."""
 
     def make(views: tuple[View, ...] = (), *, settings: Settings | None = None, **values: Any) -> Workspace:
-        sources = {f"input/{name}": Source(digest_of_value(v), v) for name, v in values.items()}
+        sources = {f"input/{name}": StageSource(digest_of_value(v), v) for name, v in values.items()}
         return Workspace(folder, settings or Settings(), sources, views)
 
     return make

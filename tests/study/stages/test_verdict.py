@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from overread.froc import ChanceLevel, FigureComparison, StudySize
-from overread.report import Comparison, Counted, SetResult
+from overread.report import Counted, ModelComparison, SetResult
 from overread.study.stages.performance import _find_better, reach_verdict
 
 READERS = pd.DataFrame(
@@ -43,7 +43,7 @@ def counted(sensitivity: float, half_width: float, *, n_gts: int = 200, chance: 
     return Counted("ignore", part, part, part, locked.reset_index(drop=True), empty, level)
 
 
-def judge(one: Counted, comparisons: tuple[Comparison, ...] = ()) -> Any:
+def judge(one: Counted, comparisons: tuple[ModelComparison, ...] = ()) -> Any:
     size = StudySize(patients=90, images=1600, gts=800)
     # A detector that finds half as much finds half as much beside each reader.
     share = one.test.curve["gt_sensitivity"].max() / 0.8
@@ -114,7 +114,7 @@ def test_without_an_interval_nothing_is_told() -> None:
 
 def test_a_better_model_is_named_only_if_it_is() -> None:
     figure = FigureComparison("wAFROC", 0.6, 0.7, 0.1, 0.02, 0.18, 0.95, 0.01, 0.01)
-    pair = Comparison("soft", "b1", "ignore", pd.DataFrame(), (figure,))
+    pair = ModelComparison("soft", "b1", "ignore", pd.DataFrame(), (figure,))
     assert judge(counted(0.8, 0.05), (pair,)).better_on_test == "b1"
     assert _find_better("b1", [pair], "ignore") is None
     assert _find_better("soft", [replace(pair, single_reader="fp")], "ignore") is None

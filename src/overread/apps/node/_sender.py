@@ -18,7 +18,7 @@ from pydicom.uid import (
 from pynetdicom import AE
 
 from overread.apps.node._settings import NodeSettings
-from overread.apps.node._spool import Answer, Spool
+from overread.apps.node._spool import NodeAnswer, Spool
 from overread.files import read_regular
 from overread.marks import content_uid
 
@@ -80,7 +80,7 @@ class Sender:
         destination = self._settings.destination
         return entity.associate(destination.host, destination.port, ae_title=destination.ae_title)
 
-    def _send_all(self, association: Any, waiting: Sequence[Answer]) -> bool | None:
+    def _send_all(self, association: Any, waiting: Sequence[NodeAnswer]) -> bool | None:
         n_refused = 0
         made_again: set[str] = set()
         for answer in waiting:
@@ -107,7 +107,7 @@ class Sender:
                 n_refused += 1
         return None if n_refused else True
 
-    def _read(self, answer: Answer) -> Dataset | None:
+    def _read(self, answer: NodeAnswer) -> Dataset | None:
         """Document of an answer; where it is gone or damaged, its image waits for the detector again."""
         try:
             with warnings.catch_warnings():
@@ -122,7 +122,7 @@ class Sender:
             return None
         return document
 
-    def _refuse(self, answer: Answer, reason: str) -> None:
+    def _refuse(self, answer: NodeAnswer, reason: str) -> None:
         self._log(f"document {answer.uid}: {reason}")
         if self._spool.ledger.refuse(answer, reason) >= MOST_REFUSALS:
             self._spool.ledger.fail(answer.sop_uid, reason)

@@ -86,7 +86,7 @@ class ImageEntry:
 
 
 @dataclass(frozen=True)
-class Answer:
+class NodeAnswer:
     """A document that waits for the destination: its UID, file, image, and how often it was refused."""
 
     uid: str
@@ -198,21 +198,21 @@ class Ledger(Database):
                 (reason, timestamp(), sop_uid),
             )
 
-    def unsent(self, most: int) -> list[Answer]:
+    def unsent(self, most: int) -> list[NodeAnswer]:
         """Documents that wait for the destination, in the order of their images, at most so many."""
         query = (
             "SELECT uid, file, sop_uid, answers.tries FROM answers JOIN images USING (sop_uid) "
             "WHERE sent IS NULL AND state = 'answered' ORDER BY received, sop_uid, answers.rowid LIMIT ?"
         )
-        return [Answer(*row) for row in self.rows(query, (most,))]
+        return [NodeAnswer(*row) for row in self.rows(query, (most,))]
 
-    def mark_sent(self, answer: Answer) -> bool:
+    def mark_sent(self, answer: NodeAnswer) -> bool:
         """Note that the destination has a document; return whether this was the last of its image."""
         with self.transaction() as database:
             database.execute("UPDATE answers SET sent = ? WHERE uid = ?", (timestamp(), answer.uid))
             return _finish_if_sent(database, answer.sop_uid)
 
-    def refuse(self, answer: Answer, reason: str) -> int:
+    def refuse(self, answer: NodeAnswer, reason: str) -> int:
         """Note that the destination refused a document; return how often it did."""
         with self.transaction() as database:
             database.execute("UPDATE answers SET tries = tries + 1 WHERE uid = ?", (answer.uid,))
@@ -332,7 +332,7 @@ class Spool:
         """File of an image; what is no UID is refused, as a journal that somebody forged must not lead out of here."""
         return self._images / f"{_check_uid(sop_uid)}.dcm"
 
-    def document_path(self, answer: Answer) -> Path:
+    def document_path(self, answer: NodeAnswer) -> Path:
         """File of a document; refused as in `image_path`."""
         return self._document(answer.file)
 

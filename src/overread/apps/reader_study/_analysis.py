@@ -80,7 +80,7 @@ class DecisionRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ArmComparison:
     """Unaided against aided.
 
     Attributes
@@ -143,7 +143,7 @@ def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
     return Reference(merged[merged["golden"]], words, is_independent=False)
 
 
-def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Reference) -> Comparison:
+def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Reference) -> ArmComparison:
     """Compare the unaided and aided readings of a room."""
     arms = {"unaided": read_arm(store, "unaided"), "aided": read_arm(store, "aided")}
     readers, cases = _crossed_cases(arms)
@@ -169,7 +169,7 @@ def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Ref
     used = pd.concat([arms[arm].marks for arm in ARMS])
     used = used[used["image_id"].isin(cases) & used["reader_id"].isin(readers)]
     n_unrated = int(used["confidence"].isna().sum()) if "confidence" in used else len(used)
-    return Comparison(
+    return ArmComparison(
         design,
         reference,
         cases,
@@ -333,7 +333,7 @@ DESIGNS = {
 }
 
 
-def render_reader_study(study_name: str, comparison: Comparison) -> str:
+def render_reader_study(study_name: str, comparison: ArmComparison) -> str:
     """Write the page."""
     head = head_run(study_name, "reader-study", to_json([comparison.readers, comparison.decisions]))
     drawn = comparison.study
@@ -352,7 +352,7 @@ def render_reader_study(study_name: str, comparison: Comparison) -> str:
     )
 
 
-def tell_result(comparison: Comparison) -> str:
+def tell_result(comparison: ArmComparison) -> str:
     """Say in one sentence or two what the comparison shows."""
     study = comparison.study
     if study is None:
@@ -375,7 +375,7 @@ def tell_result(comparison: Comparison) -> str:
     return f"{base} The readers read {'better' if gain.estimate > 0 else 'worse'} with the detector."
 
 
-def list_cautions(comparison: Comparison) -> list[str]:
+def list_cautions(comparison: ArmComparison) -> list[str]:
     """Say what speaks against the result, to stand right under it."""
     said = []
     if not comparison.reference.is_independent:
@@ -399,7 +399,7 @@ def list_cautions(comparison: Comparison) -> list[str]:
     return said
 
 
-def _reader_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+def _reader_rows(comparison: ArmComparison) -> list[tuple[str, ...]]:
     """Table of the readers, as text."""
     return [
         (

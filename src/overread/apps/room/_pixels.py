@@ -37,7 +37,7 @@ GZIP_LEVEL = 1
 
 
 @dataclass(frozen=True)
-class ImageFile:
+class ShownFile:
     """An image file of a study, and the size of a pixel where the table of images states it."""
 
     path: Path
@@ -55,17 +55,17 @@ def read_images(folder: Path) -> pd.DataFrame:
     return table
 
 
-def list_images(folder: Path) -> dict[str, ImageFile]:
+def list_images(folder: Path) -> dict[str, ShownFile]:
     """Image files of a study by id."""
     table, path = read_images(folder), find_table(folder, "images")
-    found: dict[str, ImageFile] = {}
+    found: dict[str, ShownFile] = {}
     for row, record in enumerate(table.to_dict("records"), start=2):
         if not record.get("path"):
             raise TableError(
                 f"{path}, row {row}, column path: there is no image file (give its path relative to the folder, or "
                 f"make the table with: overread init {folder})"
             )
-        found[str(record["image_id"])] = ImageFile(folder / str(record["path"]), _stated_spacing(record))
+        found[str(record["image_id"])] = ShownFile(folder / str(record["path"]), _stated_spacing(record))
     return found
 
 
@@ -75,7 +75,7 @@ def _stated_spacing(record: Mapping[Any, Any]) -> tuple[float, float] | None:
     return None if x is None or y is None or pd.isna(x) or pd.isna(y) else (float(x), float(y))
 
 
-class Pictures:
+class ViewerPictures:
     """Pictures of a room, by kind (``reading`` or ``training``) and image id.
 
     Parameters
@@ -86,7 +86,7 @@ class Pictures:
         Image files by kind and id.
     """
 
-    def __init__(self, store: Store, files: Mapping[str, Mapping[str, ImageFile]]) -> None:
+    def __init__(self, store: Store, files: Mapping[str, Mapping[str, ShownFile]]) -> None:
         self._store, self._files = store, files
         self._shelf: OrderedDict[tuple[str, str], tuple[bytes, bytes | None]] = OrderedDict()
         self._shelf_bytes = 0
@@ -246,7 +246,7 @@ def _size_of(found: tuple[bytes, bytes | None]) -> int:
     return len(found[0]) + len(found[1] or b"")
 
 
-def _state_of(file: ImageFile) -> str | None:
+def _state_of(file: ShownFile) -> str | None:
     """Text that changes when a file does, or what is said of its pixels; None where there is no file.
 
     A picture's signature is this and a digest of the file, which tells a file that was touched from one that changed.
@@ -258,7 +258,7 @@ def _state_of(file: ImageFile) -> str | None:
     return f"{status.st_size}:{status.st_mtime_ns}:{file.mm_per_px}"
 
 
-def _is_same(file: ImageFile, signature: str) -> bool:
+def _is_same(file: ShownFile, signature: str) -> bool:
     """Whether a file holds the same bytes as when its signature was made."""
     if signature == _state_of(file):
         return True  # made by version 0.2, which kept no digest
@@ -268,7 +268,7 @@ def _is_same(file: ImageFile, signature: str) -> bool:
         return False
 
 
-def _facts_row(kind: str, image_id: str, file: ImageFile) -> dict[str, Any]:
+def _facts_row(kind: str, image_id: str, file: ShownFile) -> dict[str, Any]:
     """Read the facts of a picture from its file."""
     signature = f"{_state_of(file)}:{digest_of_file(file.path)}"
     viewed = read_for_viewing(file.path)

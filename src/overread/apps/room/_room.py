@@ -15,7 +15,7 @@ from overread.apps.room._adjudication import Adjudication, complete_images, comp
 from overread.apps.room._agreement import describe_agreement
 from overread.apps.room._items import Items
 from overread.apps.room._people import LONGEST_NAME, list_people
-from overread.apps.room._pixels import ImageFile, Pictures, list_images, read_images
+from overread.apps.room._pixels import ShownFile, ViewerPictures, list_images, read_images
 from overread.apps.room._second_reading import keep_detections, rate_marks, shown_detections
 from overread.apps.room._store import ROOM_FILE, Store
 from overread.apps.room._tables import export_tables
@@ -54,10 +54,10 @@ class Room:
         self.images = list_images(folder)
         kept = store.setting("training")
         self.training_folder = training or (None if kept is None else folder / kept)
-        self.training_images: dict[str, ImageFile] = (
+        self.training_images: dict[str, ShownFile] = (
             {} if self.training_folder is None else list_images(self.training_folder)
         )
-        self.pictures = Pictures(store, {"reading": self.images, "training": self.training_images})
+        self.pictures = ViewerPictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
         self.items = Items(store, self.labels)
         self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None

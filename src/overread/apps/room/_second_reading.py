@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from overread._terminal import count_steps
-from overread.apps.room._pixels import ImageFile
+from overread.apps.room._pixels import ShownFile
 from overread.apps.room._store import Store
 from overread.errors import DataWarning, OverreadError, TableError, UsageError
 from overread.files import digest_of_file
@@ -30,7 +30,7 @@ def keep_detections(
     store: Store,
     detector: Path,
     fp: float,
-    files: Mapping[str, ImageFile],
+    files: Mapping[str, ShownFile],
     dropped: Collection[str] = (),
 ) -> dict[str, str]:
     """Compute and keep the marks of a detector for each image that has none yet.
@@ -72,7 +72,7 @@ def keep_detections(
 
 
 def _detect_all(
-    store: Store, request: Request, files: Mapping[str, ImageFile], sizes: Mapping[str, tuple[float, float]]
+    store: Store, request: Request, files: Mapping[str, ShownFile], sizes: Mapping[str, tuple[float, float]]
 ) -> dict[str, str]:
     """Run a detector on images, and keep what it shows of each."""
     from overread.study import detect_image

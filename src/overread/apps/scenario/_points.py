@@ -176,7 +176,7 @@ NOT_OF_A_POINT = {"": ("name", "seeds"), "source": ("workers",), "grid": ("image
 
 
 @dataclass(frozen=True)
-class Point:
+class MeasuredPoint:
     """A contender on one training set.
 
     Attributes
@@ -199,18 +199,18 @@ class Point:
     reason: str
 
 
-def run_points(design: Design, material: Material, folder: Path) -> list[Point]:
+def run_points(design: Design, material: Material, folder: Path) -> list[MeasuredPoint]:
     """Measure every point of a design that the folder has not; return all of them."""
     with _journal(design, folder) as journal, single_threaded_blas():
         _measure_missing(design, journal, material)
     return list_points(design, folder)
 
 
-def list_points(design: Design, folder: Path) -> list[Point]:
+def list_points(design: Design, folder: Path) -> list[MeasuredPoint]:
     """Read the points of a design that are there."""
     known = dict(_journal(design, folder).entries())
     names = (_name(*one) for one in design.points())
-    return [from_json(Point, known[name], name) for name in names if name in known]
+    return [from_json(MeasuredPoint, known[name], name) for name in names if name in known]
 
 
 def claim_folder(folder: Path, design: Design) -> None:
@@ -254,7 +254,7 @@ def _measure_missing(design: Design, journal: Journal, material: Material) -> No
 
 def _measure_each(
     wanted: list[tuple[int, Condition, str]], design: Design, material: Material, test: TestSet
-) -> Iterator[Point]:
+) -> Iterator[MeasuredPoint]:
     """Measure points; those of a training set come together, and fits that are the same are done once."""
     at: tuple[int, Condition] | None = None
     for seed, condition, model in wanted:
@@ -283,10 +283,10 @@ class _Known:
     """Points of training sets with the same marks."""
 
     def __init__(self) -> None:
-        self._of_labels: list[tuple[np.ndarray, Point]] = []
-        self._of_model: dict[str, Point] = {}
+        self._of_labels: list[tuple[np.ndarray, MeasuredPoint]] = []
+        self._of_model: dict[str, MeasuredPoint] = {}
 
-    def find(self, model: str, training: Split | str) -> Point | None:
+    def find(self, model: str, training: Split | str) -> MeasuredPoint | None:
         """Find a point whose fit would be the same."""
         if model in self._of_model:
             return self._of_model[model]
@@ -294,7 +294,7 @@ class _Known:
         same = (one for own, one in self._of_labels if labels is not None and np.array_equal(own, labels))
         return next(same, None)
 
-    def keep(self, point: Point, training: Split | str) -> None:
+    def keep(self, point: MeasuredPoint, training: Split | str) -> None:
         """Keep a point that was measured, unless another reader would have changed it."""
         if point.model not in KNOW_READERS:
             self._of_model[point.model] = point
@@ -303,7 +303,7 @@ class _Known:
             self._of_labels.append((labels, point))
 
 
-def _copy(same: Point, condition: Condition, model: str, training: Split | str) -> Point:
+def _copy(same: MeasuredPoint, condition: Condition, model: str, training: Split | str) -> MeasuredPoint:
     """Return a point of the same fit, whose readers are other ones."""
     measures = same.measures
     if measures is not None and isinstance(training, Split):
@@ -325,7 +325,7 @@ def _make_training_set(
 
 def _measure(
     design: Design, training: Split | str, test: TestSet, seed: int, condition: Condition, model: str
-) -> Point:
+) -> MeasuredPoint:
     started, measures, reason = time.process_time(), None, training if isinstance(training, str) else ""
     if isinstance(training, Split):
         try:
@@ -344,7 +344,7 @@ def _measure(
         except InvalidInputError as error:
             reason = str(error)
     seconds = round(time.process_time() - started, 3)
-    return Point(seed, condition, model, seconds, measures, reason)
+    return MeasuredPoint(seed, condition, model, seconds, measures, reason)
 
 
 def _name(seed: int, condition: Condition, model: str) -> str:

@@ -44,7 +44,7 @@ from scipy.stats import t as student
 
 from overread.apps.scenario._contenders import HARD_RULES, KNOW_READERS
 from overread.apps.scenario._design import Condition, Design
-from overread.apps.scenario._points import Found, Point
+from overread.apps.scenario._points import Found, MeasuredPoint
 from overread.errors import InvalidInputError
 
 Floats = NDArray[np.float64]
@@ -121,10 +121,10 @@ def adjust_by_holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-Groups = dict[tuple[str, Condition], list[Point]]
+Groups = dict[tuple[str, Condition], list[MeasuredPoint]]
 
 
-def group_points(points: Iterable[Point]) -> Groups:
+def group_points(points: Iterable[MeasuredPoint]) -> Groups:
     """Group points that have figures by model and condition, seeds in order."""
     groups: Groups = {}
     for point in points:
@@ -139,7 +139,7 @@ def choose_pool(images_per_reader: Iterable[int]) -> int:
     return 0 if 0 in given else max(given, default=0)
 
 
-def get_found(point: Point, judge: str) -> Found:
+def get_found(point: MeasuredPoint, judge: str) -> Found:
     """Return what a point found, judged by "known" or "golden"."""
     found = None if point.measures is None else getattr(point.measures, judge)
     assert isinstance(found, Found)
@@ -147,7 +147,7 @@ def get_found(point: Point, judge: str) -> Found:
 
 
 def stack_found(
-    points: Sequence[Point], judge: str, column: int | None
+    points: Sequence[MeasuredPoint], judge: str, column: int | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return sensitivities of the seeds (S,) and of the draws (S, B); ``column`` None: the mean of the targets."""
     values = np.array([get_found(point, judge).sensitivity for point in points])
@@ -158,7 +158,7 @@ def stack_found(
 
 
 def stack_conditions(
-    groups: Sequence[Sequence[Point]], judge: str
+    groups: Sequence[Sequence[MeasuredPoint]], judge: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Return mean sensitivities of the seeds that all groups have (S, C), of the draws (S, B, C), and the patients."""
     by_seed = [{point.seed: point for point in points} for points in groups]
@@ -170,14 +170,16 @@ def stack_conditions(
     return values, draws, get_found(groups[0][0], judge).n_patients
 
 
-def estimate_difference(first: Sequence[Point], second: Sequence[Point], judge: str) -> Estimate:
+def estimate_difference(
+    first: Sequence[MeasuredPoint], second: Sequence[MeasuredPoint], judge: str
+) -> Estimate:
     """Estimate the difference of mean sensitivities, first minus second, over the seeds that both have."""
     values, draws, n_patients = stack_conditions([first, second], judge)
     return estimate_mean(values[:, 0] - values[:, 1], draws[..., 0] - draws[..., 1], n_patients)
 
 
 def estimate_mean_difference(
-    first: Sequence[Sequence[Point]], second: Sequence[Sequence[Point]], judge: str
+    first: Sequence[Sequence[MeasuredPoint]], second: Sequence[Sequence[MeasuredPoint]], judge: str
 ) -> Estimate:
     """Estimate first minus second in the mean of several training sets, paired by set, seed and patient."""
     values, draws, n_patients = stack_conditions([*first, *second], judge)
@@ -297,7 +299,7 @@ def _find_change(groups: Groups, judge: str, model: str, limited: Sequence[Condi
     return estimate_mean_difference([few for few, _ in pairs], [every for _, every in pairs], judge)
 
 
-def _count_images_of_a_reader(point: Point) -> float:
+def _count_images_of_a_reader(point: MeasuredPoint) -> float:
     assert point.measures is not None
     return point.measures.n_readings / point.measures.n_readers
 
@@ -356,7 +358,9 @@ class ScenarioResults:
         return {name: value for name, value in vars(self).items() if isinstance(value, pd.DataFrame)}
 
 
-def sum_up_points(points: Sequence[Point], design: Design, skills: pd.DataFrame | None) -> ScenarioResults:
+def sum_up_points(
+    points: Sequence[MeasuredPoint], design: Design, skills: pd.DataFrame | None
+) -> ScenarioResults:
     """Make the tables."""
     groups = group_points(points)
     if not groups:
@@ -400,7 +404,7 @@ def _place(model: str, condition: Condition) -> dict[str, Any]:
     return {"model": model, **{name: getattr(condition, name) for name in (*PLACE, "budget")}}
 
 
-def _estimate_found(points: Sequence[Point], judge: str, column: int | None) -> Estimate:
+def _estimate_found(points: Sequence[MeasuredPoint], judge: str, column: int | None) -> Estimate:
     """Estimate a sensitivity at a false-positive target; None: their mean. Its limits lie between 0 and 1."""
     values, draws = stack_found(points, judge, column)
     estimate = estimate_mean(values, draws, get_found(points[0], judge).n_patients)
@@ -579,7 +583,7 @@ def _compare_skills(groups: Groups, skills: pd.DataFrame | None) -> pd.DataFrame
     return pd.DataFrame(rows, columns=SKILL_COLUMNS)
 
 
-def _compare_one(point: Point, true: pd.Series[float]) -> tuple[float, float, float]:
+def _compare_one(point: MeasuredPoint, true: pd.Series[float]) -> tuple[float, float, float]:
     """Return number of readers, rank correlation of estimated and simulated sensitivity, and their mean difference."""
     assert point.measures is not None
     table = pd.DataFrame(point.measures.skills)
@@ -591,7 +595,7 @@ def _compare_one(point: Point, true: pd.Series[float]) -> tuple[float, float, fl
     return float(len(table)), correlation, float(np.mean(estimated - simulated))
 
 
-def _tabulate_missing(points: Iterable[Point]) -> pd.DataFrame:
+def _tabulate_missing(points: Iterable[MeasuredPoint]) -> pd.DataFrame:
     rows = [
         {**_place(point.model, point.condition), "seed": point.seed, "reason": point.reason}
         for point in points

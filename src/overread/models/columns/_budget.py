@@ -29,7 +29,7 @@ MMAP_THRESHOLD, MMAP_BYTES = -3, 4_000_000
 
 
 @dataclass(frozen=True)
-class Room:
+class ColumnBudget:
     """Memory of a fit, in bytes.
 
     Attributes
@@ -44,7 +44,7 @@ class Room:
     sample: int
 
 
-def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, itemsize: int = 4) -> Room:
+def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, itemsize: int = 4) -> ColumnBudget:
     """Return what a fit has when the whole process may take so many megabytes."""
     allowed = machine_bytes() / 2 if memory_mb is None else 1e6 * memory_mb
     taken = _taken_bytes()
@@ -55,7 +55,7 @@ def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, items
         )
     left = int(allowed - taken - _other_bytes(n_rows, n_columns))
     columns = min(left, n_rows * n_columns * itemsize)
-    return Room(columns, _sample_bytes(n_rows, n_columns) + left - columns)
+    return ColumnBudget(columns, _sample_bytes(n_rows, n_columns) + left - columns)
 
 
 def find_least_bytes(n_rows: int, n_columns: int, itemsize: int = 4) -> float:

@@ -123,7 +123,7 @@ class SharedRows:
 
 
 @dataclass(frozen=True)
-class Part:
+class RowPart:
     """Rows first to last, in the order of the loss, of a file; all that a worker has to know to read them."""
 
     token: str
@@ -168,7 +168,7 @@ class ClusterColumns(Columns):
         self._n_parts = min(self.n_rows, PARTS_PER_THREAD * sum(threads.values()))
         self._n_bytes = len(threads) * n_bytes // self._n_parts
         self._rows = SharedRows.write(source, order, weight, self)
-        self._parts: list[Part] = []
+        self._parts: list[RowPart] = []
         self.sample_bytes = sample_bytes
 
     def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
@@ -183,7 +183,7 @@ class ClusterColumns(Columns):
         bounds = np.linspace(0, self.n_rows, self._n_parts + 1).astype(int)
         token = uuid.uuid4().hex
         self._parts = [
-            Part(token, self._path, self._rows.order, int(first), int(last), scaling, self._n_bytes)
+            RowPart(token, self._path, self._rows.order, int(first), int(last), scaling, self._n_bytes)
             for first, last in pairwise(bounds)
         ]
 
@@ -307,13 +307,13 @@ def _describe_stored(
     return describe_columns(source, columns, None, weight, center=center, standardize=standardize)
 
 
-def _dot_part(part: Part, columns: Ints, residual: Floats, hold: bool) -> tuple[Floats, int]:  # noqa: FBT001
+def _dot_part(part: RowPart, columns: Ints, residual: Floats, hold: bool) -> tuple[Floats, int]:  # noqa: FBT001
     """Return X[:, columns]' residual of a part, and how many columns were read; runs in a worker."""
     with _opened(part) as features:
         return features.dot(columns, residual, hold=hold), _take_count(features)
 
 
-def _add_part(part: Part, columns: Ints, factors: Floats) -> tuple[Floats, int]:
+def _add_part(part: RowPart, columns: Ints, factors: Floats) -> tuple[Floats, int]:
     """Return X[:, columns] factors of a part; runs in a worker."""
     with _opened(part) as features:
         scores = np.zeros(features.n_rows)
@@ -321,7 +321,7 @@ def _add_part(part: Part, columns: Ints, factors: Floats) -> tuple[Floats, int]:
         return scores, _take_count(features)
 
 
-def _take_part(part: Part, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
+def _take_part(part: RowPart, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
     """Return some rows of a part times factor; runs in a worker."""
     with _opened(part) as features:
         out = np.empty((len(columns), len(rows)))
@@ -333,7 +333,7 @@ def _take_part(part: Part, columns: Ints, rows: Ints, factor: Floats) -> tuple[F
 class _Opened:
     """A part with its columns, held by a worker from one task to the next; one task at a time."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RowPart) -> None:
         order = np.load(part.order_file, mmap_mode="r")[part.first : part.last]
         source = StoredInstances(part.path, rows=np.array(order))
         self.features = FileColumns(source, np.arange(len(source)), part.scaling, part.n_bytes)
@@ -351,7 +351,7 @@ _OPENED: dict[tuple[str, int], _Opened] = {}
 _OPENING = threading.Lock()
 
 
-def _opened(part: Part) -> _Opened:
+def _opened(part: RowPart) -> _Opened:
     """Return the part as this worker holds it; parts of other fits are given up."""
     with _OPENING:
         for key in [key for key in _OPENED if key[0] != part.token]:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from overread.bags import Bags, read_labels
 from overread.errors import DataWarning, InvalidInputError
 from overread.models._base import LinearBagClassifier, read_bags
-from overread.models._problem import Problem, check_number, prepare, single_threaded_blas
+from overread.models._problem import FitProblem, check_number, prepare, single_threaded_blas
 from overread.models._report import RVMReport
 from overread.models._saving import (
     LINEAR_FIELDS,
@@ -203,7 +203,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
             "max_rounds": int(check_number(self.max_iter, "max_iter", integer=True)),
         }
 
-    def _problem(self, bags: Bags, y: Any, sample_weight: Any) -> Problem:
+    def _problem(self, bags: Bags, y: Any, sample_weight: Any) -> FitProblem:
         bags.check_labels(y)
         labels = read_labels(y)
         if not labels.is_hard:
@@ -228,7 +228,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
 
     def _follow(
         self,
-        problem: Problem,
+        problem: FitProblem,
         search: PosteriorSearch,
         entered: Ints,
         first: Posterior | None,
@@ -243,7 +243,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         self._keep(problem, kept, rounds)
         self.fit_report_ = _report(problem, search, rounds, entered, gain, settings["tol"])
 
-    def _search(self, problem: Problem) -> tuple[PosteriorSearch, Ints]:
+    def _search(self, problem: FitProblem) -> tuple[PosteriorSearch, Ints]:
         """Return the search over the screened features, on the loss as a sum of nats, and which features these are."""
         loss = problem.loss
         loss = replace(loss, plain_weight=loss.plain_weight * problem.unit, weight=loss.weight * problem.unit)
@@ -275,7 +275,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         return columns.capacity
 
     def _left_out_gain(
-        self, problem: Problem, search: PosteriorSearch, rounds: Rounds, entered: Ints
+        self, problem: FitProblem, search: PosteriorSearch, rounds: Rounds, entered: Ints
     ) -> float:
         usable = np.flatnonzero(problem.design.scale > 0)
         left_out = np.setdiff1d(usable, entered)
@@ -283,7 +283,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
             return 0.0
         return left_out_gain(search, rounds.alpha, problem.design.columns, left_out)
 
-    def _keep(self, problem: Problem, kept: Ints, rounds: Rounds) -> None:
+    def _keep(self, problem: FitProblem, kept: Ints, rounds: Rounds) -> None:
         design, d = problem.design, len(problem.design.scale)
         w, alpha, deviation = np.zeros(d), np.zeros(d), np.zeros(d)
         w[kept], alpha[kept] = rounds.posterior.w, rounds.alpha
@@ -316,7 +316,7 @@ def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_w
 
 
 def _report(
-    problem: Problem, search: PosteriorSearch, rounds: Rounds, entered: Ints, gain: float, tol: float
+    problem: FitProblem, search: PosteriorSearch, rounds: Rounds, entered: Ints, gain: float, tol: float
 ) -> RVMReport:
     constant = int(np.count_nonzero(problem.design.scale == 0))
     screened = 0 if problem.labels.is_constant else len(problem.design.scale) - constant - len(entered)

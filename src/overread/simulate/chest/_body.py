@@ -23,7 +23,7 @@ from overread.simulate.chest._canvas import (
     smooth_step,
 )
 from overread.simulate.chest._exposure import power_law_noise
-from overread.simulate.chest._patient import Patient, View, by_bands, stream
+from overread.simulate.chest._patient import Patient, Projection, by_bands, stream
 from overread.simulate.chest._thorax import BASE_Y_MM, N_RIBS, SPINE_Z_MM, Cage, Diaphragm, RibCurve
 
 Scalar = TypeVar("Scalar", bound=np.floating)
@@ -59,7 +59,7 @@ def make_arms(patient: Patient, *, seed: int) -> Arms:
     return Arms((float(shoulder[0]), float(shoulder[1])), (float(outwards[0]), float(outwards[1])))
 
 
-def soft_tissue(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed: int) -> Floats:
+def soft_tissue(view: Projection, patient: Patient, cage: Cage, arms: Arms, *, seed: int) -> Floats:
     """Thickness of the body along each beam in mm, as if the lungs were solid.
 
     Trunk, shoulders, neck and arms run into each other: the fourth root of the sum of their fourth powers.
@@ -155,7 +155,7 @@ def _beside_spine(x: Floats, y: Floats) -> Floats:
     return 34 * np.exp(-((x / 62) ** 2)) * smooth_step(y, -60, 60)
 
 
-def abdominal_gas(view: View, diaphragm: Diaphragm, *, seed: int) -> Floats:
+def abdominal_gas(view: Projection, diaphragm: Diaphragm, *, seed: int) -> Floats:
     """Air in stomach and bowel, in mm along the beam: a bubble under the left dome and irregular loops."""
     rng = stream(seed, "abdomen")
     rough = power_law_noise(view.shape, 4.2, rng, longest_px=40 / view.mm_per_px)
@@ -205,7 +205,7 @@ N_ALONG = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Ribs:
+class RibShadows:
     """What the ribs add, and where: between spine and side of the chest, and from there to the front."""
 
     amount: Floats
@@ -228,7 +228,7 @@ class Skeleton:
         return self.posterior_ribs | self.anterior_ribs
 
 
-def draw_skeleton(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed: int) -> Skeleton:
+def draw_skeleton(view: Projection, patient: Patient, cage: Cage, arms: Arms, *, seed: int) -> Skeleton:
     """Draw all bones."""
     ribs = draw_ribs(Canvas(view), cage, stream(seed, "ribs"))
     canvas = Canvas(view)
@@ -239,7 +239,7 @@ def draw_skeleton(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed:
     return Skeleton(amount * patient.bone_contrast, ribs.posterior, ribs.anterior, clavicles)
 
 
-def draw_ribs(canvas: Canvas, cage: Cage, rng: np.random.Generator) -> Ribs:
+def draw_ribs(canvas: Canvas, cage: Cage, rng: np.random.Generator) -> RibShadows:
     """Draw the ribs as flat curved tubes with a cortex, longer along the beam where they run along it."""
     marks = canvas.no_marks()
     for number in range(1, N_RIBS + 1):
@@ -247,7 +247,7 @@ def draw_ribs(canvas: Canvas, cage: Cage, rng: np.random.Generator) -> Ribs:
         density = THIN_RIBS.get(number, 1.0) * rng.normal(1, 0.06)
         for side in (-1, 1):
             _rib(canvas, cage.rib(number, side), height, density, marks)
-    return Ribs(canvas.amount, (marks & 1) > 0, (marks & 2) > 0)
+    return RibShadows(canvas.amount, (marks & 1) > 0, (marks & 2) > 0)
 
 
 def _rib(canvas: Canvas, rib: RibCurve, height: float, density: float, marks: NDArray[np.uint8]) -> None:
@@ -306,7 +306,7 @@ def _breastbone(canvas: Canvas) -> None:
     )
 
 
-def _spine(view: View, cage: Cage, rng: np.random.Generator) -> Floats:
+def _spine(view: Projection, cage: Cage, rng: np.random.Generator) -> Floats:
     """Line integral that the spine adds to soft tissue.
 
     Each pixel gets the vertebra it is nearest to and two coordinates on it: across, 1 at the side of the body;

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
-from overread.simulate.chest._patient import View
+from overread.simulate.chest._patient import Projection
 
 Floats = NDArray[np.float32]
 
@@ -190,7 +190,7 @@ def columns_within(x: Floats, reach_mm: float) -> slice:
 class Canvas:
     """A map of line integrals of one kind of structure."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: Projection) -> None:
         self.view = view
         self.amount: Floats = np.zeros(view.shape, dtype=np.float32)
         self._nearest, self._depth, self._part, self._unread = view.scratch

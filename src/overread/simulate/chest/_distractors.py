@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from overread.simulate.chest._body import Skeleton
 from overread.simulate.chest._canvas import SOFT_ABSORPTION, Canvas
-from overread.simulate.chest._patient import Patient, View, stream
+from overread.simulate.chest._patient import Patient, Projection, stream
 from overread.simulate.chest._thorax import Cage, Lungs
 
 Floats = NDArray[np.float32]
@@ -56,7 +56,7 @@ class Distractors:
 
 
 def draw_distractors(
-    view: View, patient: Patient, cage: Cage, lungs: Lungs, skeleton: Skeleton, *, seed: int
+    view: Projection, patient: Patient, cage: Cage, lungs: Lungs, skeleton: Skeleton, *, seed: int
 ) -> Distractors:
     """Draw the distractors of a patient and list them with the crossings of ribs that are there anyway."""
     canvas = Canvas(view)
@@ -187,7 +187,7 @@ def _in_lung(
     return rows
 
 
-def _crossings(view: View, lungs: Lungs, skeleton: Skeleton) -> list[Distractor]:
+def _crossings(view: Projection, lungs: Lungs, skeleton: Skeleton) -> list[Distractor]:
     """Patches inside the lungs where a posterior rib crosses an anterior one."""
     both = skeleton.posterior_ribs & skeleton.anterior_ribs & (lungs.left | lungs.right)
     count, _, stats, centres = cv2.connectedComponentsWithStats(both.astype(np.uint8), connectivity=4)

@@ -182,7 +182,7 @@ class Projected:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Projection:
     """The geometry of one exposure.
 
     Patient coordinates in mm, for a patient of size 1: x to the image's right (the patient's left), y down from
@@ -266,7 +266,7 @@ class View:
         return Projected(columns, rows, m / self.mm_per_px)
 
 
-def make_view(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px: float) -> View:
+def make_view(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px: float) -> Projection:
     """Set up the exposure of a patient."""
     rng = stream(seed, "view")
     wavelength = rng.uniform(150, 450, BENDS)
@@ -281,7 +281,7 @@ def make_view(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px:
             rng.normal(0, 1.3, BENDS),
         ]
     )
-    return View(
+    return Projection(
         shape=shape,
         mm_per_px=mm_per_px,
         size=patient.size,

@@ -14,7 +14,7 @@ from overread.simulate.chest._body import Skeleton, abdominal_gas, draw_skeleton
 from overread.simulate.chest._canvas import SOFT_ABSORPTION
 from overread.simulate.chest._distractors import Distractors, draw_distractors
 from overread.simulate.chest._exposure import collimate, expose, power_law_noise, process, side_marker
-from overread.simulate.chest._patient import Patient, View, by_bands, draw_patient, make_view, stream
+from overread.simulate.chest._patient import Patient, Projection, by_bands, draw_patient, make_view, stream
 from overread.simulate.chest._thorax import (
     Lungs,
     Mediastinum,
@@ -48,7 +48,7 @@ SIDE_LIMITS_MM = (50.0, 600.0)
 class Body:
     """Line integrals of a patient and the structures they come from."""
 
-    view: View
+    view: Projection
     integral: Floats
     outline: Masks
     lungs: Lungs

@@ -24,7 +24,7 @@ from overread.simulate.chest._canvas import (
     smooth_branch,
     smooth_step,
 )
-from overread.simulate.chest._patient import Patient, View, by_bands, row_bands, stream
+from overread.simulate.chest._patient import Patient, Projection, by_bands, row_bands, stream
 
 Points = NDArray[np.float64]
 AnyFloats = NDArray[np.floating]
@@ -127,7 +127,9 @@ class Mediastinum:
     heart: Masks
 
 
-def make_mediastinum(view: View, patient: Patient, cage: Cage, *, dome_y: float, seed: int) -> Mediastinum:
+def make_mediastinum(
+    view: Projection, patient: Patient, cage: Cage, *, dome_y: float, seed: int
+) -> Mediastinum:
     """Place heart and great vessels; the heart sits on the diaphragm at height ``dome_y``."""
     rng = stream(seed, "mediastinum")
     heart = _heart(view, patient, cage, dome_y, rng)
@@ -152,7 +154,7 @@ def _between(
     return chord_between(x, y, float(fine[0]), float(step), smooth_right, smooth_left)
 
 
-def _heart(view: View, patient: Patient, cage: Cage, dome_y: float, rng: np.random.Generator) -> Floats:
+def _heart(view: Projection, patient: Patient, cage: Cage, dome_y: float, rng: np.random.Generator) -> Floats:
     x, y = view.at(HEART_Z_MM)
     width = 2 * cage.half_width_mm * patient.heart_ratio
     share_right = rng.normal(0.345, 0.02)
@@ -167,7 +169,7 @@ def _heart(view: View, patient: Patient, cage: Cage, dome_y: float, rng: np.rand
     return np.where(inside, _between(x, y, knots, right, left), 0).astype(np.float32)
 
 
-def _great_vessels(view: View, patient: Patient, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _great_vessels(view: Projection, patient: Patient, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Half chords of the upright vessels and of the aortic knob."""
     x, y = view.at(5.0)
     age = (patient.age_years - 50) / 40
@@ -184,7 +186,7 @@ def _great_vessels(view: View, patient: Patient, rng: np.random.Generator) -> tu
     return column, knob
 
 
-def _airway(view: View, rng: np.random.Generator) -> Floats:
+def _airway(view: Projection, rng: np.random.Generator) -> Floats:
     """Air in the trachea and the main bronchi."""
     x, y = view.at(15.0)
     middle = columns_within(x, AIRWAY_REACH_MM)
@@ -280,7 +282,7 @@ def make_diaphragm(patient: Patient, *, seed: int) -> Diaphragm:
     )
 
 
-def make_lungs(view: View, cage: Cage, diaphragm: Diaphragm, mediastinum: Mediastinum) -> Lungs:
+def make_lungs(view: Projection, cage: Cage, diaphragm: Diaphragm, mediastinum: Mediastinum) -> Lungs:
     """Air along each beam: the cage's chord less mediastinum, heart and what the diaphragm takes."""
     x, y = view.at(0.0)
     bands = [
@@ -330,7 +332,7 @@ class Tree:
     lengths: Points
 
 
-def draw_vessels(view: View, lungs: Lungs, *, seed: int) -> Floats:
+def draw_vessels(view: Projection, lungs: Lungs, *, seed: int) -> Floats:
     """Blood along each beam in mm, above the mean that the lung has anyway."""
     canvas = Canvas(view)
     for side in (-1, 1):
@@ -344,7 +346,7 @@ def draw_vessels(view: View, lungs: Lungs, *, seed: int) -> Floats:
 
 
 def _trunk(
-    view: View, side: int, branches: tuple[tuple[tuple[int, int], ...], ...], rng: np.random.Generator
+    view: Projection, side: int, branches: tuple[tuple[tuple[int, int], ...], ...], rng: np.random.Generator
 ) -> Tree:
     """Lay the first branches at the hilum."""
     y = HILUM_Y_MM[int(side > 0)] + rng.normal(0, 3)
@@ -361,7 +363,7 @@ def _trunk(
     return Tree(nodes, parents, lengths)
 
 
-def _grow(view: View, lungs: Lungs, trunk: Tree, side: int, rng: np.random.Generator) -> Tree:
+def _grow(view: Projection, lungs: Lungs, trunk: Tree, side: int, rng: np.random.Generator) -> Tree:
     """Let the trunk branch to random places of the lung, more of them below than above."""
     half = np.arange(view.shape[1])[None, :] * side > view.shape[1] / 2 * side
     rows, columns = np.nonzero((lungs.left if side < 0 else lungs.right) | (lungs.heart & half))
@@ -421,7 +423,7 @@ def _draw(canvas: Canvas, nodes: Points, radius: Points) -> None:
     canvas.tube_px(columns, rows, radius_px=drawn, depth_mm=2 * mm * r * r / drawn)
 
 
-def hilar_haze(view: View, *, seed: int) -> Floats:
+def hilar_haze(view: Projection, *, seed: int) -> Floats:
     """Soft tissue of the hila in mm: lymph nodes, bronchial walls and vessels too small to draw."""
     rng = stream(seed, "hila")
     hila = [(side, HILUM_Y_MM[int(side > 0)] + 8 + rng.normal(0, 4), rng.uniform(14, 26)) for side in (-1, 1)]

@@ -32,10 +32,10 @@ from overread.froc import (
 from overread.models import count_features
 from overread.report import (
     SCHEMA,
-    Comparison,
     Example,
     FeatureWeight,
     Headline,
+    ModelComparison,
     ModelResult,
     PaperChoice,
     Quarantined,
@@ -108,7 +108,7 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
     return tables
 
 
-def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings) -> list[Comparison]:
+def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings) -> list[ModelComparison]:
     """Compare every two models on the test set under both treatments; whole curves under the study's own."""
     options = settings.evaluation
     found = []
@@ -126,7 +126,7 @@ def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings)
             if is_shown
             else ()
         )
-        found.append(Comparison(first, second, treatment, points, tuple(figures)))
+        found.append(ModelComparison(first, second, treatment, points, tuple(figures)))
     return found
 
 

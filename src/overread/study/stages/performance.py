@@ -46,7 +46,7 @@ from overread.froc import (
     sensitivity_by,
     whole_curve_figures,
 )
-from overread.report import Comparison, Counted, SetResult, Verdict
+from overread.report import Counted, ModelComparison, SetResult, Verdict
 from overread.study._cohort import KEYS, Split
 from overread.study._settings import Settings
 from overread.study.stages.scores import SOURCES, MatchedScores, Treatment
@@ -70,7 +70,7 @@ def reach_verdict(
     name: str,
     counted: Counted,
     readers: pd.DataFrame,
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[ModelComparison],
     fp_target: float,
     needed: StudySize | None,
 ) -> Verdict:
@@ -130,7 +130,7 @@ def _find_chance(counted: Counted, fp_target: float) -> float:
     return float(points.loc[points["fp_target"] == fp_target, "chance_gt_sensitivity"].iloc[0])
 
 
-def _find_better(name: str, comparisons: Sequence[Comparison], single_reader: str) -> str | None:
+def _find_better(name: str, comparisons: Sequence[ModelComparison], single_reader: str) -> str | None:
     """Name a model that the comparisons on the test set call better than this one, in the words of the page."""
     for pair in comparisons:
         if pair.single_reader != single_reader or name not in (pair.first, pair.second) or not pair.figures:

@@ -43,7 +43,7 @@ class UndeclaredError(LookupError):
 
 
 @dataclass(frozen=True)
-class Source:
+class StageSource:
     """Something that the study brings, and its digest."""
 
     digest: str
@@ -150,7 +150,11 @@ class Workspace:
     """
 
     def __init__(
-        self, folder: RunFolder, settings: Settings, sources: Mapping[str, Source], views: Iterable[View] = ()
+        self,
+        folder: RunFolder,
+        settings: Settings,
+        sources: Mapping[str, StageSource],
+        views: Iterable[View] = (),
     ) -> None:
         self._folder, self._settings = folder, settings
         self._sources = dict(sources)
