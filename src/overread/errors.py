@@ -105,6 +105,10 @@ class InputTypeError(InvalidInputError, TypeError):
     """A value of a kind that has no meaning here: text for a number, a sparse matrix for a dense one."""
 
 
+class TooLittleMemoryError(InvalidInputError):
+    """``memory_mb`` does not do for a fit."""
+
+
 class TableError(InvalidInputError):
     """A problem in a table; the message names file, row, column and remedy."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +19,14 @@ from overread.bags import Bags
 from overread.errors import FormatError, InvalidInputError, ModelFileError, StorageError
 from overread.models import (
     L1,
+    RVMMIL,
     ElasticNet,
     Penalty,
     RaykarCrowd,
     SavedModel,
     SoftMILLogisticRegression,
     SoftMILPath,
+    SoftMILPathCV,
     load_model,
     save_model,
 )
@@ -315,6 +319,8 @@ DELETE = object()
         ("fitted.coef_", [1.0] * 6, "coef_"),
         ("fitted.coef_", [[1.0] * 6] * 2, "coef_"),
         ("fitted.intercept_", 1.0, "list"),
+        ("fitted.intercept_", [[1.0, 5.0]], "list of 1 dimensions"),
+        ("fitted.intercept_", [[[1.0]]], "list of 1 dimensions"),
         ("fitted.n_features_in_", 7, "items"),
         ("fitted.n_features_in_", 6.0, "int"),
         ("fitted.n_features_in_", True, "int"),
@@ -462,3 +468,22 @@ def test_parameters_there_and_back(value):
 def test_the_names_of_version_0_2_are_refused_with_the_new_ones(kind, old, new):
     with pytest.raises(InvalidInputError, match=f"{old} is called {new} since"):
         kind(**{old: 1})
+
+
+@pytest.mark.parametrize(
+    "model", [SoftMILLogisticRegression(), RVMMIL()], ids=lambda model: type(model).__name__
+)
+def test_a_model_is_loaded_by_a_process_that_has_imported_no_class(model, mil, tmp_path):
+    path = save_model(model.fit(mil.X, mil.y, bags=mil.ids), tmp_path / "model.json")
+    code = f"import overread; print(type(overread.load_model({str(path)!r})).__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert done.stdout.split() == [type(model).__name__]
+
+
+def test_a_search_for_the_penalty_says_what_to_save(mil, tmp_path):
+    with pytest.raises(InvalidInputError, match="save its best_estimator_"):
+        save_model(
+            SoftMILPathCV(n_alphas=3, cv=2).fit(Bags.from_ids(mil.X, mil.ids), mil.y), tmp_path / "cv.json"
+        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -422,9 +422,10 @@ def get_domain(kind: str) -> type[Domain]:
     UsageError
         If there is none.
     """
-    for domain in list_domains():
-        if kind in domain.kinds:
-            return domain
+    for domains in (map(_load_domain, DOMAINS.values()), _load_others()):
+        for domain in domains:
+            if kind in domain.kinds:
+                return domain
     raise UsageError(f"no kind of image {kind!r}; there are {', '.join(list_kinds())}")
 
 
@@ -447,8 +448,18 @@ def _load_domain(place: str) -> type[Domain]:
 
 def list_domains() -> list[type[Domain]]:
     """Every domain: of this package, then of others."""
-    others = sorted(entry_points(group=ENTRY_POINTS), key=lambda one: one.name)
-    return [*map(_load_domain, DOMAINS.values()), *(entry.load() for entry in others)]
+    return [*map(_load_domain, DOMAINS.values()), *_load_others()]
+
+
+def _load_others() -> Iterator[type[Domain]]:
+    """Load the domains of other packages."""
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: one.name):
+        try:
+            yield entry.load()
+        except Exception as error:  # whatever another package raises
+            raise UsageError(
+                f"the domain {entry.name!r} ({entry.value}) cannot be loaded: {error}"
+            ) from error
 
 
 def list_all_finders() -> list[str]:

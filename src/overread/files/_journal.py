@@ -120,8 +120,12 @@ class Journal:
                     end += len(line)
                     if entry is not None:
                         yield *entry, end
-        except OSError:
+        except FileNotFoundError:
             return
+        except OSError as error:
+            # One that is no regular file has no errno. A device that fails must not cost the entries behind it.
+            if error.errno is not None:
+                raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}") from error
 
     def resume(self, is_good: Callable[[str, Any], bool] = lambda _key, _value: True) -> int:
         """Open the file to add to it; return the number of entries that stay: those before the first bad one."""

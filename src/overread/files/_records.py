@@ -151,7 +151,8 @@ def _read_float(value: Any, _: Any) -> float:
 
 def _read_plain(value: Any, kind: Any) -> Any:
     if issubclass(kind, Enum):
-        return kind(value)
+        known = {member.value: member for member in kind}
+        return known[value] if value in known else _refuse(value, f"one of {list(known)}")
     fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     return value if fits else _refuse(value, f"of type {kind.__name__}")
 
@@ -228,7 +229,8 @@ def _make_union_reader(kind: Any, converter: Converter) -> Callable[[Any, Any], 
 @_CONVERTER.register_structure_hook_factory(_has_origin(Literal))
 def _make_choice_reader(kind: Any, _: Converter) -> Callable[[Any, Any], Any]:
     choices = get_args(kind)
-    return lambda value, _: value if value in choices else _refuse(value, f"one of {choices}")
+    fits = {(type(choice), choice) for choice in choices}
+    return lambda value, _: value if (type(value), value) in fits else _refuse(value, f"one of {choices}")
 
 
 @_CONVERTER.register_structure_hook_factory(_has_origin(np.ndarray))

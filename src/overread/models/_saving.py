@@ -22,6 +22,7 @@ import json
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -59,10 +60,21 @@ OLD_NAMES = {old: name for name, old in FILE_NAMES.items()}
 SAME_NAMES = {("RVMMIL", "alpha_")}
 
 _KINDS: dict[str, type[SavedModel]] = {}
+# Where the kinds of this package are declared: a file may be loaded before its class has been imported.
+HOMES = {
+    "BoostedBags": "_boosted",
+    "DawidSkene": "crowd._models",
+    "RVMMIL": "rvm._estimator",
+    "RaykarCrowd": "crowd._models",
+    "ReaderMixture": "_mixture",
+    "SoftMILLogisticRegression": "_soft",
+    "SoftMILPath": "_path",
+}
 
 
-def _file_name(name: str, kind: str = "") -> str:
-    return name if (kind, name) in SAME_NAMES else FILE_NAMES.get(name, name)
+def _file_name(name: str, kind: str) -> str:
+    """Name in a file of this kind; models of other packages never had other names."""
+    return name if kind not in HOMES or (kind, name) in SAME_NAMES else FILE_NAMES.get(name, name)
 
 
 def _rename(value: Any, names: Mapping[str, str]) -> Any:
@@ -99,7 +111,7 @@ class Field:
         """Value for plain JSON, or `FormatError`; ``lengths`` are those that the letters have so far."""
         value = self._read(data, place)
         found = (value,) if self.type_ is int else np.shape(value)
-        if self.shape and len(found) < len(self.shape) and 0 not in found:
+        if self.shape and len(found) != len(self.shape) and not (len(found) < len(self.shape) and 0 in found):
             raise FormatError(f"{place}: is not a list of {len(self.shape)} dimensions")
         for size, wanted in zip(found, self.shape, strict=False):
             expected = lengths.setdefault(wanted, size) if isinstance(wanted, str) else wanted
@@ -257,7 +269,7 @@ class SavedModel:
     def __new__(cls, *_: Any, **parameters: Any) -> Self:
         """Refuse a parameter by the name that it had in version 0.2."""
         for name, old in FILE_NAMES.items():
-            if old in parameters:
+            if old in parameters and getattr(cls, "_kind", "") in HOMES:
                 raise InvalidInputError(
                     f"{cls.__name__}: the parameter {old} is called {name} since version 0.3"
                 )
@@ -307,6 +319,8 @@ def model_bytes(model: SavedModel) -> bytes:
 def to_document(model: SavedModel) -> dict[str, Any]:
     """Turn a fitted model into the JSON object of its file, to be kept inside another file."""
     if _KINDS.get(getattr(type(model), "_kind", "")) is not type(model):
+        if hasattr(model, "best_estimator_"):
+            raise InvalidInputError(f"{type(model).__name__} is not saved itself: save its best_estimator_")
         raise InvalidInputError(
             f"{type(model).__name__} has no kind of its own to be saved as: "
             f'declare class {type(model).__name__}(..., kind="{type(model).__name__}")'
@@ -369,8 +383,8 @@ def _encode_parameters(model: Any) -> dict[str, Any]:
     defaults = type(model)().get_params(deep=False)
     parameters = model.get_params(deep=False)
     return {
-        _file_name(name): encode_parameter(parameters[name], name)
-        for name in sorted(parameters, key=_file_name)
+        _file_name(name, model._kind): encode_parameter(parameters[name], name)
+        for name in sorted(parameters, key=lambda name: _file_name(name, model._kind))
         if name not in model._later_parameters or parameters[name] != defaults[name]
     }
 
@@ -407,8 +421,10 @@ def _check_payload(document: Any, content: bytes | None) -> dict[str, Any]:
 
 def _restore(payload: dict[str, Any]) -> Any:
     kind = from_json(str, payload["kind"], "payload.kind")
+    if kind in HOMES:
+        import_module(f"overread.models.{HOMES[kind]}")
     if kind not in _KINDS:
-        raise ModelFileError(f"payload.kind: is {kind[:40]!r}, which is none of {sorted(_KINDS)}")
+        raise ModelFileError(f"payload.kind: is {kind[:40]!r}, which is none of {sorted({*_KINDS, *HOMES})}")
     cls: Any = _KINDS[kind]
     model = _build(cls, payload["parameters"])
     members = {_file_name(name, kind): (name, field) for name, field in cls._saved_fields.items()}
@@ -425,8 +441,8 @@ def _restore(payload: dict[str, Any]) -> Any:
 def _build(cls: Any, data: Any) -> Any:
     """Make a model with the parameters of a file, which may lack later ones."""
     given = set(data) if isinstance(data, dict) else set()
-    names = {_file_name(name): name for name in cls().get_params(deep=False)}
-    later = {_file_name(name) for name in cls._later_parameters}
+    names = {_file_name(name, cls._kind): name for name in cls().get_params(deep=False)}
+    later = {_file_name(name, cls._kind) for name in cls._later_parameters}
     parameters = _check_keys(data, set(names) - (later - given), "payload.parameters")
     return cls(
         **{

@@ -253,21 +253,19 @@ class StudyDomain:
         self, table: pd.DataFrame, image: DomainImage, mm_per_px: tuple[float, float] | None
     ) -> pd.DataFrame:
         """Convert lengths from the domain's unit to that of the study's tables; pixels where these have no spacing."""
-        return scale_lengths(table, 1 / self._side(image, mm_per_px)) if self._converts else table
+        factor = (mm_per_px[0] if mm_per_px else 1.0) / image.mm_per_px
+        return scale_lengths(table, factor) if self._converts else table
 
     def from_tables(
         self, table: pd.DataFrame, image: DomainImage, mm_per_px: tuple[float, float] | None
     ) -> pd.DataFrame:
         """Convert lengths from the unit of the study's tables to that of the domain."""
-        return scale_lengths(table, self._side(image, mm_per_px)) if self._converts else table
+        factor = image.mm_per_px / (mm_per_px[0] if mm_per_px else 1.0)
+        return scale_lengths(table, factor) if self._converts else table
 
     @property
     def _converts(self) -> bool:
         return not is_mm(self.domain.unit)
-
-    def _side(self, image: DomainImage, mm_per_px: tuple[float, float] | None) -> float:
-        """Return the domain's unit in those of the tables."""
-        return image.mm_per_px / (mm_per_px[0] if mm_per_px else 1.0)
 
 
 def read_study_domain(

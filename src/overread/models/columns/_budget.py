@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from overread.errors import InvalidInputError
+from overread.errors import TooLittleMemoryError
 from overread.models.solver._curvature import count_bytes, count_sampled, sample_size
 
 # Vectors of one float64 per row that a fit holds beside the columns: labels and weights of the loss, scores, residuals,
@@ -50,7 +50,7 @@ def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, items
     taken = _taken_bytes()
     least = taken + find_least_bytes(n_rows, n_columns, itemsize)
     if allowed < least:
-        raise InvalidInputError(
+        raise TooLittleMemoryError(
             f"memory_mb={allowed / 1e6:.0f} is too little for {n_rows} rows: the least is {least / 1e6:.0f}"
         )
     left = int(allowed - taken - _other_bytes(n_rows, n_columns))

@@ -17,7 +17,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.errors import FitError, InvalidInputError, NotConvergedError
+from overread.errors import (
+    FitError,
+    FormatError,
+    InvalidInputError,
+    ModelFileError,
+    NotConvergedError,
+    TableError,
+    TooLittleMemoryError,
+)
 from overread.files import to_json
 from overread.froc import SettingChoice, choose_setting
 from overread.study._cohort import KEYS, Split
@@ -30,10 +38,15 @@ from overread.study.stages.stage import Inputs, Made, Stage
 
 @contextmanager
 def blame_model(name: str) -> Iterator[None]:
-    """Turn what a fit of a model may raise into `FitError`; the run then goes on without the model."""
+    """Turn a fit's refusal of the data into `FitError`; the run then goes on without the model.
+
+    A damaged file, too little memory and errors that are not about the data end the run as ever.
+    """
     try:
         yield
-    except (ValueError, ArithmeticError, NotConvergedError) as error:
+    except (FormatError, TableError, ModelFileError, TooLittleMemoryError):
+        raise
+    except (InvalidInputError, ArithmeticError, NotConvergedError, np.linalg.LinAlgError) as error:
         raise FitError(name, str(error) or type(error).__name__) from error
 
 
@@ -89,7 +102,8 @@ def _try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Made:
     if fold is None or fold.held_out.candidates.empty:
         empty = pd.DataFrame({name: pd.Series(dtype="str") for name in KEYS})
         return {f"{place}.parquet": empty, f"{place}.json": []}
-    table, n_features = score_held_out(model, grid, fold, inputs.settings)
+    with blame_model(model.name):
+        table, n_features = score_held_out(model, grid, fold, inputs.settings)
     return {f"{place}.parquet": table, f"{place}.json": n_features}
 
 
@@ -97,8 +111,7 @@ def score_held_out(
     model: StudyModel, grid: list[Parameters], fold: Fold, settings: Settings
 ) -> tuple[pd.DataFrame, list[int]]:
     """Score the candidates that a fold holds out, a column a setting; and count the features of each setting."""
-    with blame_model(model.name):
-        trial = model.try_settings(grid, fold, settings)
+    trial = model.try_settings(grid, fold, settings)
     names = [str(column) for column in range(len(grid))]
     keys = fold.held_out.candidates[KEYS]
     return pd.concat([keys, pd.DataFrame(trial.scores, columns=names)], axis=1), trial.n_features

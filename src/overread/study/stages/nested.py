@@ -118,10 +118,10 @@ def do_outer_fold(
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, object]]:
     """Choose and fit on the rest of a fold, score what it holds out; return also the rest's out-of-fold scores."""
     rest, held_out = fold.rest, fold.held_out
+    folds = make_folds(rest, settings.models.folds, settings.seed)
     with blame_model(model.name):
         grid = model.grid(rest, settings)
-    folds = make_folds(rest, settings.models.folds, settings.seed)
-    trials = [score_held_out(model, grid, one, settings) for one in folds if len(one.held_out.candidates)]
+        trials = [score_held_out(model, grid, one, settings) for one in folds if len(one.held_out.candidates)]
     choice, out_of_fold = choose_from_trials(rest, trials, settings)
     fitted = model.prepare_for_folds(model.build(grid[choice.position], settings))
     with blame_model(model.name):
