@@ -48,8 +48,8 @@ def make_changes(page: str, root: Path) -> set[str]:
     changes = [block for block in blocks_of(page) if block.file]
     for block in changes:
         path = root / block.file
-        if block.language == "diff":
-            lines = block.text.splitlines()
+        lines = block.text.splitlines()
+        if block.language == "diff" and lines[0][0] == " ":
             assert {line[0] for line in lines[1:]} == {"+"}
             old, new = lines[0][1:] + "\n", "".join(f"{line[1:]}\n" for line in lines)
             text = path.read_text(encoding="utf-8")
@@ -58,7 +58,10 @@ def make_changes(page: str, root: Path) -> set[str]:
         else:
             assert not path.exists()
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, encoding="utf-8")
+            text = (
+                re.sub(r"^\+", "", block.text, flags=re.MULTILINE) if block.language == "diff" else block.text
+            )
+            path.write_text(text, encoding="utf-8")
     return {block.file for block in changes}
 
 
@@ -137,6 +140,9 @@ def test_a_command_is_added(changed, tmp_path):
     assert printed == shown
     helped = run_on_copy(root, "from overread.cli import main\nmain(['--help'])", tmp_path)
     assert "Count the marks of each reader." in helped
+    page = (root / "docs" / "reference" / "commands" / "tally.md").read_text(encoding="utf-8")
+    beside = (ROOT / "docs" / "reference" / "commands" / "readers.md").read_text(encoding="utf-8")
+    assert page == beside.replace("readers", "tally")
 
 
 def test_a_label_rule_is_added(changed, tmp_path):
