@@ -17,6 +17,7 @@ SOURCES, TESTS = ROOT / "src" / "overread", ROOT / "tests"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"^(?:    )?overread ([a-z].*)$", re.MULTILINE)
+FILE = re.compile(r"[\w/]*\w\.py\b")
 PLACE = re.compile(r"`([\w/]+\.py)(?:: ([\w.]+))?`")
 
 
@@ -69,11 +70,24 @@ def test_the_way_from_paper_to_code_leads_to_code():
     assert missing == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_modules_that_a_page_names_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    named = set(FILE.findall(text)) if page.name != "CHANGELOG.md" else set()
+    # What a how-to adds.
+    named -= {
+        name
+        for name in named
+        if re.search(r"/(tophat_finder|(test_)?circles|tally|NAME)\.py|^slides\.py", name)
+    }
+    assert [name for name in sorted(named) if not places(name)] == []
+
+
 def places(path: str) -> list[Path]:
-    """Files that a path means; a bare name may be in any folder."""
-    if "/" not in path:
-        return [*SOURCES.rglob(path), *TESTS.rglob(path)]
-    return [folder / path for folder in (SOURCES, TESTS, ROOT) if (folder / path).is_file()]
+    """Files that a path means; its first folders may be left out."""
+    if (ROOT / path).is_file():
+        return [ROOT / path]
+    return [found for folder in (SOURCES, TESTS) for found in folder.rglob(path)]
 
 
 def test_the_example_of_one_part_in_python_runs(tmp_path, monkeypatch):
