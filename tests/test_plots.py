@@ -39,8 +39,8 @@ def test_a_path_is_drawn_with_the_features_it_uses():
     random = np.random.default_rng(0)
     X = random.normal(size=(80, 5))
     path = overread.SoftMILPath().fit(X, (X[:, 0] > 0.5) * 0.75)
-    axes = overread.plot_path(path, chosen=9)
+    axes = path.plot(chosen=9)
     # A line for each feature, the one at 0, and that of the chosen penalty.
-    assert len(axes.lines) == (path.coefs_ != 0).any(axis=0).sum() + 2
+    assert len(axes.lines) == (path.coef_path_ != 0).any(axis=0).sum() + 2
     (told,) = axes.get_legend().get_texts()
     assert told.get_text().endswith(f"{path.n_features_[9]} features")

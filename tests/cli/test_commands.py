@@ -20,6 +20,7 @@ from overread._commands import (
     list_images,
     make_table,
     open_detector,
+    open_domain,
     parse_spacing,
     print_plain,
     print_warnings,
@@ -181,7 +182,12 @@ def options(folder, name="t.csv", **changes):
 
 def test_rows_come_in_order_and_bad_images_are_named_and_skipped(folder, capsys):
     given = options(folder, json=True)
-    assert write_image_table(given, given.list_images(), width_of, COLUMNS, title="Widths") == 3
+    assert (
+        write_image_table(
+            given, given.list_images(), width_of, COLUMNS, title="Widths", of_study=open_domain(None, None)
+        )
+        == 3
+    )
     table = pd.read_csv(given.output)
     assert table["image_id"].tolist() == ["a", "c"]
     assert table["width_mm"].tolist() == pytest.approx([21.0, 21.0])
@@ -198,20 +204,32 @@ def test_work_that_refuses_an_image_skips_it_and_other_errors_stop(folder):
     def refuse(image, radiograph):
         raise InvalidInputError("no")
 
-    assert write_image_table(given, given.list_images(), refuse, COLUMNS, title="") == 3
+    assert (
+        write_image_table(
+            given, given.list_images(), refuse, COLUMNS, title="", of_study=open_domain(None, None)
+        )
+        == 3
+    )
     assert pd.read_csv(given.output).columns.tolist() == ["image_id", "candidate_id", "width_mm"]
 
     def fail(image, radiograph):
         raise RuntimeError("a bug")
 
     with pytest.raises(RuntimeError, match="a bug"):
-        write_image_table(given, given.list_images(), fail, COLUMNS, title="")
+        write_image_table(
+            given, given.list_images(), fail, COLUMNS, title="", of_study=open_domain(None, None)
+        )
 
 
 def test_all_good_is_said_in_one_line(folder, capsys):
     (folder / "b.png").unlink()
     given = options(folder)
-    assert write_image_table(given, given.list_images(), width_of, COLUMNS, title="Widths") == 0
+    assert (
+        write_image_table(
+            given, given.list_images(), width_of, COLUMNS, title="Widths", of_study=open_domain(None, None)
+        )
+        == 0
+    )
     assert capsys.readouterr().out == f"Wrote {given.output}: 2 candidates of 2 images\n"
 
 

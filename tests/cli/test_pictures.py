@@ -115,7 +115,7 @@ def test_candidates_and_features_are_those_of_the_run(run, field_study, run_of, 
     assert run(["candidates", field_study, "-o", found]) == 2
     assert run(["candidates", field_study, "--group", "dark", "--finder", "log", "-o", found]) == 2
     assert run(["features", "extract", field_study, *given[:-3], "glcm", "-o", values]) == 2
-    assert "no feature of these pictures" in capsys.readouterr().err
+    assert "no feature of these images" in capsys.readouterr().err
 
 
 def test_show_draws_what_the_study_sees(run, field_study, eye, tmp_path, capsys):

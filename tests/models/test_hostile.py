@@ -62,12 +62,8 @@ SETTINGS = [
 ]
 
 
-# Each precision, normalization and way to weigh; all twelve are run by make test-all.
-DAILY = (SETTINGS[0], SETTINGS[9], SETTINGS[10])
-
-
 @pytest.fixture(
-    params=[pytest.param(one, marks=[] if one in DAILY else pytest.mark.slow) for one in SETTINGS],
+    params=SETTINGS,
     ids=lambda s: f"{s.dtype.__name__}-{s.normalization}-{'weighted' if s.weighted else 'unweighted'}",
 )
 def setting(request):

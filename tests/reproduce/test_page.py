@@ -31,7 +31,7 @@ def test_division_by_the_number_of_features_scales_lambda_alone(run, rows):
     d = run.results.study.n_features
     for plain, divided in zip(rows[::2], rows[1::2], strict=True):
         assert (plain.divide_by_features, divided.divide_by_features) == (False, True)
-        assert divided.alpha_max == pytest.approx(d * plain.alpha_max)
+        assert divided.lambda_max == pytest.approx(d * plain.lambda_max)
         assert divided.chosen == pytest.approx(d * plain.chosen)
         assert divided.n_features == plain.n_features
 
@@ -39,7 +39,7 @@ def test_division_by_the_number_of_features_scales_lambda_alone(run, rows):
 def test_sum_and_mean_differ_in_the_scale_of_lambda_alone(rows):
     total, mean = rows[0], rows[2]
     assert (total.normalization, mean.normalization) == ("none", "bags")
-    assert total.chosen / total.alpha_max == pytest.approx(mean.chosen / mean.alpha_max)
+    assert total.chosen / total.lambda_max == pytest.approx(mean.chosen / mean.lambda_max)
     assert total.n_features == mean.n_features
     # In the sum, the paper's lambda is next to nothing.
     assert total.at_paper is None

@@ -128,7 +128,7 @@ class TestAModelWhoseFitFails:
     @pytest.fixture
     def failing(self, numbers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         def fail(self: B1, *given: object) -> None:
-            raise ValueError("no such luck")
+            raise InvalidInputError("no such luck")
 
         monkeypatch.setattr(B1, "fit_grid", fail)
         for file in (numbers / "runs/main/stages").glob("fold_2_b1.json"):
@@ -155,7 +155,7 @@ class TestAModelWhoseFitFails:
 
     def test_the_last_one_ends_the_run(self, fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(self: Soft, *given: object) -> None:
-            raise ValueError("no such luck")
+            raise InvalidInputError("no such luck")
 
         monkeypatch.setattr(Soft, "try_settings", fail)
         with pytest.raises(ValueError, match="no such luck"):

@@ -8,6 +8,7 @@ and that work is done again. One process at a time writes in a folder: `folder_l
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -25,6 +26,8 @@ try:
 except ModuleNotFoundError:  # Windows; refused when a lock is asked for, not when the package is imported
     fcntl = None  # type: ignore[assignment]
 
+# Of a disk or a network drive that fails for a moment.
+DEVICE_FAULTS = {errno.EIO, errno.ESTALE, errno.ETIMEDOUT}
 RUN_IS_HELD = "another run works here (process {holder}); wait for it, or give another --name"
 
 
@@ -120,11 +123,9 @@ class Journal:
                     end += len(line)
                     if entry is not None:
                         yield *entry, end
-        except FileNotFoundError:
-            return
         except OSError as error:
-            # One that is no regular file has no errno. A device that fails must not cost the entries behind it.
-            if error.errno is not None:
+            # A device that fails must not cost the entries behind the place.
+            if error.errno in DEVICE_FAULTS:
                 raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}") from error
 
     def resume(self, is_good: Callable[[str, Any], bool] = lambda _key, _value: True) -> int:

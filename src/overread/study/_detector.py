@@ -449,7 +449,7 @@ class Detector:
                 seen=None
                 if payload.get("seen") is None
                 else from_json(TrainingFingerprints, payload["seen"], "seen"),
-                means=tuple(payload["means"]) if "means" in payload else None,
+                means=from_json(tuple[float, ...], payload["means"], "means") if "means" in payload else None,
             )
         except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
