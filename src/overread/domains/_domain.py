@@ -174,7 +174,7 @@ class Domain(ABC):
     """A kind of images. An instance has all that turns an image into candidates and features; it is cheap to send.
 
     Class attributes
-    ----------------
+    ----------
     name
         In the registry.
     kinds
