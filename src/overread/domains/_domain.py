@@ -173,7 +173,7 @@ class StudyFacts:
 class Domain(ABC):
     """A kind of images. An instance has all that turns an image into candidates and features; it is cheap to send.
 
-    Class attributes
+    Attributes
     ----------
     name
         In the registry.
@@ -189,15 +189,12 @@ class Domain(ABC):
         Whether settings that a study leaves out come from its images and marks (`complete`).
     feature_version
         To be raised whenever the same candidates may give other features: a detector refuses another version.
-
-    Attributes
-    ----------
     unit
-        Of every length.
+        Of every length of an instance.
     finder
-        Name of who looks for candidates.
+        Name of the finder of an instance.
     target
-        What it finds, by name, for documents.
+        What an instance finds, by name, for documents.
     """
 
     name: ClassVar[str]
