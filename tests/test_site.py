@@ -102,8 +102,12 @@ def test_every_public_name_is_described():
 
 @built
 def test_every_name_that_a_page_imports_is_described():
+    """Pages that change the package itself import what is private to it."""
+    inside = {"add_a_command.md", "add_a_label_rule.md", "add_a_report_section.md"}
     used = set()
     for page in PAGES:
+        if page.name in inside:
+            continue
         for module, several, one in IMPORT.findall(page.read_text(encoding="utf-8")):
             words = re.sub(r"#.*", "", several or one)
             used |= {(module, name) for name in re.findall(r"(\w+)(?: as \w+)?", words)}

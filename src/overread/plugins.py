@@ -11,6 +11,7 @@ from overread.domains import (
     fill_padding,
     find_peaks,
     lies_on_image,
+    list_kinds,
     search_region,
 )
 from overread.features import (
@@ -61,6 +62,7 @@ __all__ = [
     "fill_padding",
     "find_peaks",
     "lies_on_image",
+    "list_kinds",
     "make_hit_rule",
     "parse_number",
     "read_cells",
