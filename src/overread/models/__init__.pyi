@@ -21,6 +21,7 @@ from ._saving import SavedModel as SavedModel
 from ._saving import from_document as from_document
 from ._saving import load_model as load_model
 from ._saving import model_bytes as model_bytes
+from ._saving import name_as_in_files as name_as_in_files
 from ._saving import save_model as save_model
 from ._saving import to_document as to_document
 from ._soft import SoftMILLogisticRegression as SoftMILLogisticRegression

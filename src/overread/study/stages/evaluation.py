@@ -29,7 +29,7 @@ from overread.froc import (
     performance_table,
     whole_curve_figures,
 )
-from overread.models import count_features
+from overread.models import count_features, name_as_in_files
 from overread.report import (
     SCHEMA,
     Example,
@@ -381,7 +381,7 @@ def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
         title=plug.title,
         summary=plug.summary,
         file=f"models/{plug.name}.json",
-        parameters=to_json(model.get_params(deep=False)),
+        parameters=to_json(name_as_in_files(model.get_params(deep=False))),
         n_features=count_features(model),
         features=_rank_features(
             plug,
@@ -392,7 +392,7 @@ def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
         importance_is=plug.importance_is,
         intercept=float(model.intercept_[0]) if hasattr(model, "intercept_") else float("nan"),
         converged=bool(getattr(model, "converged_", True) if report is None else report.converged),
-        certificate={} if report is None else to_json(vars(report)),
+        certificate={} if report is None else to_json(name_as_in_files(vars(report))),
         choice=from_json(SettingChoice, inputs[place]["choice"], place),
         reader_importance=importance,
         left_out_readers=getattr(model, "left_out_readers_", {}),
