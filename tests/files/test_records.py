@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from overread.apps.scenario._points import MeasuredPoint
 from overread.errors import FormatError, InvalidInputError
-from overread.files import from_json, later, register, to_json
+from overread.files import from_json, later, to_json
 from overread.models._report import RVMReport
 from overread.report import Pictures, RunHead, StudyResults
 from overread.study import Detector
@@ -343,17 +343,6 @@ def test_paths_enumerations_flags_and_fields_that_came_later():
     for change, told in (({"colour": "blue"}, "colour"), ({"place": 3}, "place"), ({"flags": [1]}, "flags")):
         with pytest.raises(FormatError, match=f"^f.{told}: "):
             from_json(Special, to_json(record) | change, "f")
-
-
-@dataclass(frozen=True)
-class Holder:
-    things: list[Thing]
-
-
-def test_a_class_can_say_how_it_is_written_and_read():
-    register(Thing, lambda thing: thing.name, Thing)
-    assert to_json(Holder([Thing("a")])) == {"things": ["a"]}
-    assert [thing.name for thing in through_text(Holder([Thing("a")])).things] == ["a"]
 
 
 @pytest.mark.parametrize("items", [["1.0"], [True], [[1.0], 2.0], [None, "x"], [10**400]])

@@ -24,7 +24,6 @@ from ._json import parse_json as parse_json
 from ._json import read_json as read_json
 from ._records import from_json as from_json
 from ._records import later as later
-from ._records import register as register
 from ._records import to_json as to_json
 from ._regular import open_regular as open_regular
 from ._regular import read_capped as read_capped

@@ -27,7 +27,6 @@ from overread.errors import FormatError, OverreadError
 Record = TypeVar("Record")
 
 _CONVERTER = Converter()
-_WRITERS: dict[type, Callable[[Any], Any]] = {Path: str}
 _NumberKey = NewType("_NumberKey", int)
 # Types that the items of an array may have in JSON, by the kind of its numpy type.
 _ITEM_TYPES: dict[str, set[type]] = {
@@ -45,14 +44,6 @@ def later(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"later": True})
 
 
-def register(kind: type, to: Callable[[Any], Any], back: Callable[[Any], Any]) -> None:
-    """Say how objects of a class, and of those derived from it, become plain values and come back."""
-    _WRITERS[kind] = to
-    _CONVERTER.register_structure_hook_func(
-        lambda wanted: isinstance(wanted, type) and issubclass(wanted, kind), lambda value, _: back(value)
-    )
-
-
 def to_json(value: Any, *, keep_nan: bool = False) -> Any:
     """Turn records, tables, arrays and numbers into plain JSON values; ``keep_nan`` leaves NaN to be refused."""
 
@@ -67,9 +58,8 @@ def to_json(value: Any, *, keep_nan: bool = False) -> Any:
             return [plain(item) for item in value]
         if isinstance(value, Mapping):
             return {str(name): plain(item) for name, item in value.items()}
-        for kind, write in _WRITERS.items():
-            if isinstance(value, kind):
-                return write(value)
+        if isinstance(value, Path):
+            return str(value)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return {one.name: plain(getattr(value, one.name)) for one in _written(value)}
         if isinstance(value, pd.DataFrame):

@@ -209,9 +209,8 @@ LINEAR_FIELDS: dict[str, Field] = {**BAG_FIELDS, "coef_": FloatArray(1, "d"), "i
 
 
 def name_as_in_files(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Give parameters, or members of a certificate, the names that they have in files, in their order."""
-    renamed = {FILE_NAMES.get(name, name): value for name, value in values.items()}
-    return dict(sorted(renamed.items())) if list(values) == sorted(values) else renamed
+    """Give parameters, or members of a certificate, the names that they have in files."""
+    return {FILE_NAMES.get(name, name): value for name, value in values.items()}
 
 
 def _check_keys(data: Any, wanted: Iterable[str], place: str) -> dict[str, Any]:

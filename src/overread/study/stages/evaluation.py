@@ -381,7 +381,7 @@ def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
         title=plug.title,
         summary=plug.summary,
         file=f"models/{plug.name}.json",
-        parameters=to_json(name_as_in_files(model.get_params(deep=False))),
+        parameters=to_json(dict(sorted(name_as_in_files(model.get_params(deep=False)).items()))),
         n_features=count_features(model),
         features=_rank_features(
             plug,
