@@ -140,7 +140,7 @@ class Fit(Section):
     Attributes
     ----------
     models
-        Any of the contenders of docs/results/scenarios.md.
+        Any of the contenders of docs/how-to/scenario.md.
     folds, choice_fp_targets, standard_errors
         Of the one rule that chooses the settings of all of them (docs/reference/study.md).
     n_lambdas, min_ratio, normalizations

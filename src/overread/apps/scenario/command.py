@@ -35,7 +35,7 @@ def scenario(
     Parameters
     ----------
     design
-        A design in TOML (docs/results/scenarios.md).
+        A design in TOML (docs/how-to/scenario.md).
     output
         Folder of the points, the page and the tables.
     demo
