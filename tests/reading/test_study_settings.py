@@ -63,7 +63,7 @@ def test_a_study_in_pixels_merges_in_pixels_and_gives_the_objects_back_in_mm(fol
     for full_size in (4.0, 4000.0):
         (folder / "study.toml").write_text(settings.format(full_size))
         told[full_size] = merge_as_study(folder, found)
-        expected = merge_marks(pixels, READINGS, options=MergeOptions(full_size_mm=full_size), in_mm=False)
+        expected = merge_marks(pixels, READINGS, options=MergeOptions(full_size=full_size), in_mm=False)
         assert told[full_size]["truth_id"].tolist() == expected["truth_id"].tolist()
         np.testing.assert_allclose(told[full_size]["x_mm"], expected["x_mm"] * MM)
         np.testing.assert_allclose(told[full_size]["semi_major_mm"], 10 * MM)

@@ -65,7 +65,7 @@ def test_group_unit_and_merging_are_those_of_the_settings(folder: Path) -> None:
     found = take_study_marks(folder, TABLES)
     assert found.tables.marks["label"].tolist() == ["red", "red"]
     assert (found.unit, found.in_mm, found.options.t0) == ("px", False, 0.5)
-    assert found.options.full_size_mm == pytest.approx(200.0)
+    assert found.options.full_size == pytest.approx(200.0)
     (row,) = merge_marks(
         found.tables.marks, found.tables.readings, options=found.options, in_mm=False
     ).itertuples()

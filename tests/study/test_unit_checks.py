@@ -25,8 +25,8 @@ def test_pixels_fit_by_themselves(tmp_path):
     ("more", "told", "cure"),
     [
         ("[hits]\nmin_semi_axis_mm = 40.0", "is widened to at least 40 mm", "[units]"),
-        ("[merging]\nfull_size_mm = 500.0", "of full_size_mm = 500", "[merging]"),
-        ("[merging]\nfull_size_mm = 0.5", "of full_size_mm = 0.5", "[merging]"),
+        ("[merging]\nfull_size_mm = 500.0", "of full_size = 500", "[merging]"),
+        ("[merging]\nfull_size_mm = 0.5", "of full_size = 0.5", "[merging]"),
     ],
 )
 def test_a_reference_far_from_the_marks_is_told(tmp_path, more, told, cure):

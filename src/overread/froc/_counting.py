@@ -47,6 +47,8 @@ RECORDED_PARAMETERS = {
     "max_distance_mm": None,
     "min_overlap": None,
 }
+# These lengths were called so when all were in mm; in another unit they have its name.
+LENGTHS_OF_RULES = ("min_semi_axis", "margin", "max_distance")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ class Counting:
     repeats
         A candidate that lies on a stronger one (non-maximum suppression) is not shown, so that it neither
         hits nor is a false positive (``"suppress"``), or counts like any other (``"count"``, as in the paper).
-        Candidates without radius_mm have no size to lie on: none is suppressed.
+        Candidates without a radius have no size to lie on: none is suppressed.
     """
 
     rule: HitRule | None = field(default=HIT, metadata={"description": "What a hit is."})
@@ -108,7 +110,10 @@ class Counting:
         """Plain record of the rule, for files and hashes."""
         if self.rule is None:
             return None
-        return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **asdict(self.rule)}
+        own = asdict(self.rule.in_unit(self.rule.unit or "mm"))
+        unit = own.pop("unit")
+        named = {f"{name}_{unit}" if name in LENGTHS_OF_RULES else name: value for name, value in own.items()}
+        return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **named}
 
     def option_record(self) -> dict[str, str]:
         """Plain record of the options beside the rule, for files and hashes."""
