@@ -34,9 +34,9 @@ def test_words_that_mean_nothing_are_refused(name, value):
     ("rule", "changed"),
     [
         (HIT, {}),
-        (STRICT_HIT, {"scale": 0.5, "min_semi_axis": 4.0}),
-        (EllipseHit(margin=2.0), {"margin": 2.0}),
-        (DistanceHit(9.0), {"kind": "distance", "max_distance": 9.0}),
+        (STRICT_HIT, {"scale": 0.5, "min_semi_axis_mm": 4.0}),
+        (EllipseHit(margin=2.0), {"margin_mm": 2.0}),
+        (DistanceHit(9.0), {"kind": "distance", "max_distance_mm": 9.0}),
         (OverlapHit(0.1), {"kind": "overlap", "min_overlap": 0.1}),
     ],
 )
@@ -44,9 +44,9 @@ def test_records_are_those_of_files_written_before_rules_were_classes(rule, chan
     first = {
         "kind": "ellipse",
         "scale": 1.0,
-        "min_semi_axis": 5.0,
-        "margin": 0.0,
-        "max_distance": None,
+        "min_semi_axis_mm": 5.0,
+        "margin_mm": 0.0,
+        "max_distance_mm": None,
         "min_overlap": None,
     }
     record = Counting(rule=rule).rule_record()

@@ -21,7 +21,10 @@ from overread.truth import (
     make_hit_rule,
 )
 
-RULES = [HIT, STRICT_HIT, EllipseHit(margin=3.0), DistanceHit(9.0), OverlapHit(0.1)]
+RULES = [
+    rule.in_unit("mm")
+    for rule in (HIT, STRICT_HIT, EllipseHit(margin=3.0), DistanceHit(9.0), OverlapHit(0.1))
+]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +62,17 @@ def test_rules_that_mean_nothing_are_refused(name, parameters, words):
     assert words in str(caught.value)
 
 
+def test_a_rule_in_pixels_needs_its_lengths_in_pixels():
+    assert EllipseHit(min_semi_axis=150.0).in_unit("px").describe().endswith("at least 150 px")
+    assert DistanceHit(300.0).in_unit("percent").describe().startswith("centre at most 300 % of the width")
+    with pytest.raises(InvalidInputError, match="min_semi_axis is 5 mm .* give min_semi_axis in px"):
+        HIT.in_unit("px")
+    with pytest.raises(InvalidInputError, match="min_semi_axis must be 0 to 100 mm, not 150"):
+        EllipseHit(min_semi_axis=150.0).in_unit("mm")
+    with pytest.raises(InvalidInputError, match="its lengths are in px, those of the tables in mm"):
+        EllipseHit(min_semi_axis=15.0, unit="px").in_unit("mm")
+
+
 def test_every_rule_describes_itself():
     assert len({rule.describe() for rule in RULES}) == len(RULES)
     assert HIT.describe() == "centre in the GT's ellipse, semi-axes at least 5 mm"
@@ -72,11 +86,12 @@ def test_parameters_say_what_they_are():
     assert list(listed) == list(HIT_RULES) == ["hit", "strict", "distance", "overlap"]
     defaults = {rule: {one.name: one.default for one in parameters} for rule, parameters in listed.items()}
     assert defaults == {
-        "hit": {"scale": 1.0, "min_semi_axis": 5.0, "margin": 0.0},
-        "strict": {"scale": 0.5, "min_semi_axis": 4.0, "margin": 0.0},
+        "hit": {"scale": 1.0, "min_semi_axis": None, "margin": 0.0},
+        "strict": {"scale": 0.5, "min_semi_axis": None, "margin": 0.0},
         "distance": {"max_distance": None},
         "overlap": {"min_overlap": None},
     }
+    assert [HIT.in_unit("mm").min_semi_axis, STRICT_HIT.in_unit("mm").min_semi_axis] == [5.0, 4.0]
     for parameters in listed.values():
         assert all(one.description.endswith(".") for one in parameters)
 

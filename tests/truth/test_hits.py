@@ -58,7 +58,7 @@ def hits_by_definition(c, t, rule):
         share = disc.intersection(gt).area / max(disc.area, gt.area)
         return None if abs(share - rule.min_overlap) < 1e-4 else share > rule.min_overlap
     a, b = (
-        max(rule.scale * axis, rule.min_semi_axis) + rule.margin
+        max(rule.scale * axis, rule.in_unit("mm").min_semi_axis) + rule.margin
         for axis in (t.semi_major_mm, t.semi_minor_mm)
     )
     gt = shape(t.x_mm, t.y_mm, a, b, t.angle_deg)

@@ -31,7 +31,7 @@ def test_what_means_nothing_is_refused(options, given, words):
 
 def test_the_papers_numbers_are_the_defaults():
     """Section 2.1 and its footnotes; section 3."""
-    options = MergeOptions()
+    options = MergeOptions().in_unit("mm")
     assert (options.t0, options.full_size, options.similar_size, options.similar_distance) == (
         0.63,
         20.0,

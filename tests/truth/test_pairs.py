@@ -21,6 +21,7 @@ OPTIONS = [
     MergeOptions(threshold="fixed", t0=0.3),
     MergeOptions(t0=0.2, full_size=10.0),
 ]
+OPTIONS = [options.in_unit("mm") for options in OPTIONS]
 
 
 def random_marks(rng, n):

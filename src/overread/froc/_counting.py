@@ -39,7 +39,8 @@ SIZE_BINS_MM: Final = (0.0, 10.0, 15.0, 20.0, 1000.0)
 """Edges of the strata by lesion size, the last open-ended in practice; chosen by eye."""
 
 
-# Fingerprints and locks hold every parameter of the first three rules, as one class had them all once.
+# Fingerprints and locks hold every parameter of the first three rules, as one class had them all once, under the names
+# that lengths had then, whatever their unit: files that are sealed have them.
 RECORDED_PARAMETERS = {
     "scale": 1.0,
     "min_semi_axis_mm": 5.0,
@@ -47,8 +48,6 @@ RECORDED_PARAMETERS = {
     "max_distance_mm": None,
     "min_overlap": None,
 }
-# These lengths were called so when all were in mm; in another unit they have its name.
-LENGTHS_OF_RULES = ("min_semi_axis", "margin", "max_distance")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +110,11 @@ class Counting:
         if self.rule is None:
             return None
         own = asdict(self.rule.in_unit(self.rule.unit or "mm"))
-        unit = own.pop("unit")
-        named = {f"{name}_{unit}" if name in LENGTHS_OF_RULES else name: value for name, value in own.items()}
+        del own["unit"]
+        named = {
+            f"{name}_mm" if f"{name}_mm" in RECORDED_PARAMETERS else name: value
+            for name, value in own.items()
+        }
         return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **named}
 
     def option_record(self) -> dict[str, str]:

@@ -49,7 +49,7 @@ class TableFile:
 
 @dataclass(frozen=True)
 class FolderLayout:
-    """How the folder of a kind of study looks: its tables, what study.toml says as long as the user did not, its unit."""
+    """How the folder of a kind of study looks: its tables, what study.toml says unless the user did, and its unit."""
 
     tables: tuple[TableFile, ...]
     settings: str

@@ -178,10 +178,10 @@ def merge_marks(
     -------
     DataFrame
         One row per object, its lengths in the unit of the marks, sorted by image_id and falling n_readers: image_id,
-        truth_id, the representative ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a tuple, sorted), and
-        label where labels are kept apart, and nested_mark_ids where marks vote across scales: those that count
-        in n_readers and are not among mark_ids. truth_id depends on the image and its marks only. The table does
-        not depend on the order of the rows given.
+        truth_id, the representative ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a
+        tuple, sorted), and label where labels are kept apart, and nested_mark_ids where marks vote across scales: those
+        that count in n_readers and are not among mark_ids. truth_id depends on the image and its marks only. The table
+        does not depend on the order of the rows given.
 
     Raises
     ------
