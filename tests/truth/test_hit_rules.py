@@ -65,7 +65,7 @@ def test_rules_that_mean_nothing_are_refused(name, parameters, words):
 def test_a_rule_in_pixels_needs_its_lengths_in_pixels():
     assert EllipseHit(min_semi_axis=150.0).in_unit("px").describe().endswith("at least 150 px")
     assert DistanceHit(300.0).in_unit("percent").describe().startswith("centre at most 300 % of the width")
-    with pytest.raises(InvalidInputError, match="min_semi_axis is 5 mm .* give min_semi_axis in px"):
+    with pytest.raises(InvalidInputError, match=r"min_semi_axis is 5 mm .* give min_semi_axis in px"):
         HIT.in_unit("px")
     with pytest.raises(InvalidInputError, match="min_semi_axis must be 0 to 100 mm, not 150"):
         EllipseHit(min_semi_axis=150.0).in_unit("mm")
