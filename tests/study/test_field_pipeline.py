@@ -65,7 +65,7 @@ def test_a_worker_makes_the_same_pipeline_from_plain_options(study):
     found, features = measure_image(domain, domain.read(path), domain.feature_names, limit=8)
     assert work.candidates.equals(found)
     assert work.features.equals(features)
-    assert work.facts["width_mm"], work.facts["height_mm"] == (180.0, 150.0)
+    assert work.facts["width_px"], work.facts["height_px"] == (180.0, 150.0)
     assert work.facts["region_share"] == pytest.approx(domain.read(path).region.mean())
     again = made(ImageTask("eye00", str(path), (1.0, 1.0), candidates=found.iloc[:3]))
     assert len(again.features) == 3
@@ -79,7 +79,7 @@ def test_a_worker_makes_the_same_pipeline_from_plain_options(study):
         {"candidates": {"largest": 7.0}},
         {"images": {"plane": "red"}},
         {"region": {"kind": "all"}},
-        {"units": {"unit": "fraction"}},
+        {"units": {"unit": "percent"}},
     ],
 )
 def test_another_setting_is_another_version_of_candidates(change):

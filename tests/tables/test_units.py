@@ -22,7 +22,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "units.md"
 def draw_study(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Marks in px, readings, and images with square pixels of different sizes and widths."""
     random = np.random.default_rng(seed)
-    images = pd.DataFrame({"image_id": ["a", "b", "c"], "width_px": random.integers(200, 4000, 3).astype(float)})
+    images = pd.DataFrame(
+        {"image_id": ["a", "b", "c"], "width_px": random.integers(200, 4000, 3).astype(float)}
+    )
     side = np.round(random.uniform(0.05, 0.3, 3), 3)
     images = images.assign(height_px=images["width_px"], mm_per_px_x=side, mm_per_px_y=side)
     readings = images[["image_id"]].merge(pd.DataFrame({"reader_id": ["R1", "R2", "R3"]}), how="cross")
@@ -45,7 +47,9 @@ def draw_study(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     return marks, readings, images
 
 
-@given(st.integers(0, 10_000), st.sampled_from(["mm", "px", "percent"]), st.sampled_from(["mm", "px", "percent"]))
+@given(
+    st.integers(0, 10_000), st.sampled_from(["mm", "px", "percent"]), st.sampled_from(["mm", "px", "percent"])
+)
 @settings(max_examples=30, deadline=None)
 def test_conversion_is_arithmetic_and_comes_back(seed, first, second):
     marks, _, images = draw_study(seed)
@@ -112,7 +116,9 @@ def test_a_table_has_one_unit(tmp_path):
     write_table(mixed, tmp_path / "marks.csv")
     with pytest.raises(TableError, match=r"marks.csv: columns x_px and y_mm"):
         read_table(tmp_path / "marks.csv", "marks")
-    with pytest.raises(TableError, match=r"column x: nothing says the unit \(name it x_mm, x_px or x_percent"):
+    with pytest.raises(
+        TableError, match=r"column x: nothing says the unit \(name it x_mm, x_px or x_percent"
+    ):
         merge_marks(plain(marks)[0], readings)
     with pytest.raises(TableError, match="columns x and y_px"):
         merge_marks(marks.rename(columns={"x_px": "x"}), readings)

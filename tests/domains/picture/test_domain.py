@@ -55,7 +55,7 @@ def test_it_does_what_its_parts_do(picture):
     assert found[["x_mm", "y_mm"]].iloc[0].to_numpy() == pytest.approx([60.5, 30.5], abs=1.0)
 
 
-@pytest.mark.parametrize(("unit", "side"), [("px", 1.0), ("fraction", 1.0), ("mm", 0.2)])
+@pytest.mark.parametrize(("unit", "side"), [("px", 1.0), ("percent", 1.0), ("mm", 0.2)])
 def test_places_scale_with_the_unit(picture, unit, side):
     # The picture is 100 pixels wide, so that a pixel is one per cent of it.
     assert find_spacing(picture, unit, 0.2) == side

@@ -44,7 +44,7 @@ def test_pictures_without_a_frame_are_searched_whole_and_sizes_that_differ_are_f
         Image.fromarray(rgb).save(tmp_path / f"{number}.png")
         images.append({"image_id": str(number), "path": f"{number}.png", "width_px": width})
     proposed = propose_settings(tmp_path, pd.DataFrame(images), None)
-    assert proposed == {"region": {"kind": "all"}, "units": {"unit": "fraction"}}
+    assert proposed == {"region": {"kind": "all"}, "units": {"unit": "percent"}}
 
 
 def test_init_writes_it_into_the_settings(study):
