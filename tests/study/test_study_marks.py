@@ -10,6 +10,7 @@ import pytest
 from overread.errors import InvalidInputError
 from overread.marks import MarkSet
 from overread.study import take_study_marks
+from overread.tables import plain
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 
 MARKS = pd.DataFrame(
@@ -57,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
 def test_without_settings_marks_are_as_they_are(tmp_path: Path) -> None:
     for place in (None, tmp_path):
         found = take_study_marks(place, TABLES)
-        assert found.tables is TABLES
+        assert found.tables.marks.equals(plain(TABLES.marks)[0])
         assert (found.options, found.labels, found.unit) == (MergeOptions(), LabelOptions(), "mm")
 
 
@@ -78,7 +79,7 @@ def test_labels_that_are_no_group_stay_apart(folder: Path) -> None:
     found = take_study_marks(folder, TABLES)
     assert found.tables.marks["x"].tolist() == pytest.approx([100 / 15, 104 / 15, 20.0, 304 / 15])
     assert found.tables.images["mm_per_px_x"].tolist() == pytest.approx([1 / 15])
-    assert found.unit == "% of the width"
+    assert found.unit == "percent"
 
 
 def test_what_is_asked_for_counts_more_than_the_settings(folder: Path) -> None:

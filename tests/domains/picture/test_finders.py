@@ -55,7 +55,7 @@ def test_ours_has_its_options():
 def test_another_package_s_finder_is_made_with_the_same_options():
     assert list_finders("picture") == ["blobs", "false", "middle"]
     found = load_finder("middle", "picture", **SOUGHT)(make_field(), None, limit=5)
-    assert found[["x_mm", "y_mm", "radius_mm"]].to_numpy().tolist() == [[13.0, 11.0, 1.0]]
+    assert found[["x", "y", "radius"]].to_numpy().tolist() == [[13.0, 11.0, 1.0]]
 
 
 @pytest.mark.usefixtures("others")

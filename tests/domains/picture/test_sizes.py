@@ -54,7 +54,8 @@ def resolve(unit, table=IMAGES, marks=None, **sections):
 
 def complete(settings, images, marks):
     """Complete settings by tables alone; colours are those of the settings."""
-    return complete_settings(settings, SimpleNamespace(images=images, marks=marks, needs_images=False))
+    own = plain(marks)[0]
+    return complete_settings(settings, SimpleNamespace(images=images, marks=own, needs_images=False))
 
 
 def test_pixels_and_per_cent_of_the_width():
@@ -98,7 +99,7 @@ def test_truth_does_not_depend_on_the_unit_where_references_follow():
 
 
 def test_reference_sizes_are_shares_of_the_width_and_radii_those_of_the_marks():
-    radii = find_radii(make_marks())
+    radii = find_radii(plain(make_marks())[0])
     sizes = find_reference_sizes(settings_of("px").to_plain(), StudyFacts(np.full(2, 1500.0), radii))
     assert (sizes.full_size, sizes.least_semi_axis) == pytest.approx((200.0, 15.0))
     assert (sizes.smallest, sizes.largest) == pytest.approx(tuple(np.quantile(radii, [0.1, 0.5])))
@@ -140,7 +141,7 @@ def test_marks_of_the_test_part_are_not_looked_at():
     images = IMAGES.assign(split=["training", "test"])
     marks = make_marks()
     marks.loc[marks["image_id"] == "b", "semi_major_mm"] = 50.0
-    seen = find_radii(marks[marks["image_id"] == "a"])
+    seen = find_radii(plain(marks[marks["image_id"] == "a"])[0])
     assert resolve("mm", images, marks).candidates.largest == pytest.approx(np.median(seen))
 
 
