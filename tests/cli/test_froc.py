@@ -216,7 +216,7 @@ def test_coco_monai_and_nndetection_give_the_same_answer(tmp_path, capsys):
     assert main(["froc", str(tmp_path / "coco.json"), *map(str, common), "--score", "soft"]) == 2
     assert "--score has no effect" in capsys.readouterr().err
     assert main(["froc", str(tmp_path / "coco.json"), str(tmp_path / "truth.json")]) == 4
-    assert "spacing is needed" in capsys.readouterr().err
+    assert "give min_semi_axis in px" in capsys.readouterr().err
 
 
 def test_figure(study, capsys):
