@@ -13,6 +13,7 @@ from overread.images import GRID_MM, write_png16
 from overread.simulate import phantom
 from overread.simulate._backgrounds import phantom_background
 from overread.simulate._cases import pixels_with_nodules
+from overread.tables import named, scale_lengths
 
 SHAPE = (150, 180)
 READERS = ("a", "b", "c", "d")
@@ -84,10 +85,10 @@ def mark_blobs(rng: np.random.Generator, image_id: str, blobs: list[tuple]) -> l
                     "image_id": image_id,
                     "reader_id": reader,
                     "mark_id": f"{reader}{number}",
-                    "x_mm": column + 0.5,
-                    "y_mm": row + 0.5,
-                    "semi_major_mm": radius,
-                    "semi_minor_mm": radius,
+                    "x": column + 0.5,
+                    "y": row + 0.5,
+                    "semi_major": radius,
+                    "semi_minor": radius,
                     "angle_deg": 0.0,
                     "label": label,
                 }
@@ -142,8 +143,8 @@ def write_field_study(
             {"image_id": image_id, "path": f"images/{image_id}.png", "patient_id": image_id, **size}
         )
     table = pd.DataFrame(marks)
-    lengths = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]
-    table[lengths] *= columns.get("mm_per_px_x", 1.0)
+    table = scale_lengths(table, columns.get("mm_per_px_x", 1.0))
+    table = named(table, "mm" if "mm_per_px_x" in columns else "px")
     table.to_csv(folder / "marks.csv", index=False)
     pd.DataFrame(images).assign(**columns).to_csv(folder / "images.csv", index=False)
     readings = [{"image_id": row["image_id"], "reader_id": reader} for row in images for reader in READERS]

@@ -43,7 +43,7 @@ n_bootstrap = 20
 fp_targets = [0.5, 2.0]
 n_bootstrap = 100
 chance_shifts = 3
-size_bins_mm = [0.0, 15.0, 1000.0]
+size_bins = [0.0, 15.0, 1000.0]
 headline = "test"
 [execution]
 executor = "serial"
@@ -64,7 +64,7 @@ choice_fp_targets = [1.0]
 fp_targets = [1.0]
 n_bootstrap = 100
 chance_shifts = 1
-size_bins_mm = [0.0, 1000.0]
+size_bins = [0.0, 1000.0]
 headline = "test"
 [execution]
 executor = "serial"
@@ -209,10 +209,10 @@ class BlobPipeline:
         return pd.DataFrame(
             {
                 "candidate_id": [f"c{number}" for number in range(len(order))],
-                "x_mm": (columns[order] + 0.5) * mm_per_px,
-                "y_mm": (rows[order] + 0.5) * mm_per_px,
+                "x": (columns[order] + 0.5) * mm_per_px,
+                "y": (rows[order] + 0.5) * mm_per_px,
                 # Larger than the distance of two peaks at times: some candidates lie on a stronger one.
-                "radius_mm": 20.0,
+                "radius": 20.0,
                 "response": smooth[rows, columns][order].astype(np.float64),
             }
         )
@@ -220,8 +220,8 @@ class BlobPipeline:
     def features(self, pixels: np.ndarray, candidates: pd.DataFrame, task: ImageTask) -> pd.DataFrame:
         assert task.mm_per_px is not None
         image = pixels.astype(np.float32)
-        column = (candidates["x_mm"].to_numpy() / task.mm_per_px[0]).astype(int).clip(0, image.shape[1] - 1)
-        row = (candidates["y_mm"].to_numpy() / task.mm_per_px[1]).astype(int).clip(0, image.shape[0] - 1)
+        column = (candidates["x"].to_numpy() / task.mm_per_px[0]).astype(int).clip(0, image.shape[1] - 1)
+        row = (candidates["y"].to_numpy() / task.mm_per_px[1]).astype(int).clip(0, image.shape[0] - 1)
         near, wide = cv2.blur(image, (3, 3)), cv2.blur(image, (7, 7))
         seed = int(hashlib.sha256(pixels.tobytes()).hexdigest()[:8], 16)
         noise = np.random.default_rng(seed).normal(size=(3, 1000))[:, : len(candidates)]

@@ -148,7 +148,9 @@ def test_every_column_of_every_table_is_described():
     for kind, schema in SCHEMAS.items():
         (section,) = re.findall(rf'<section id="{kind}">(.*?)</section>', text, flags=re.DOTALL)
         cells = re.findall(r'<span class="pre">(\w+)</span>', section)
-        assert {column.name for column in schema.columns} <= set(cells)
+        for unit in ("mm", "px", "percent"):
+            columns = schema.of_header([f"x_{unit}"], kind).columns
+            assert {column.name for column in columns} <= set(cells)
 
 
 @built

@@ -14,7 +14,7 @@ from overread.froc._detections import POSITIONS
 from overread.marks._mark_set import FOUND
 from overread.report import StudyResults
 from overread.study._detect import ROW_TYPES
-from overread.tables import SCHEMAS, Schema
+from overread.tables import LENGTHS, SCHEMAS, LengthUnit, Schema
 from overread.truth._labels import ADJUDICATION
 
 __all__ = ["results_page", "schemas_on_page", "tables_page"]
@@ -34,7 +34,7 @@ def schemas_on_page() -> list[Schema]:
 def tables_page() -> str:
     """Columns of every table."""
     parts = [describe_schema(schema) for schema in schemas_on_page()]
-    rows = [(code(name), plain(kind)) for name, kind in ROW_TYPES.items()]
+    rows = [(name_column(name), plain(kind)) for name, kind in ROW_TYPES.items()]
     parts += [
         "## detections\n\nWhat `overread detect` writes, after `image_id` and before `in_training` and `image` "
         f"([what each means](report.md)).\n\n{table(('column', 'type'), rows)}"
@@ -47,13 +47,19 @@ def tables_page() -> str:
     return "\n\n".join(parts)
 
 
+def name_column(name: str) -> str:
+    """Show a column; a length with every unit that it may have."""
+    units = get_args(LengthUnit) if name in LENGTHS else ()
+    return ", ".join(code(f"{name}_{unit}") for unit in units) or code(name)
+
+
 def describe_schema(schema: Schema) -> str:
     """Columns of one table."""
     unsaid = [column.name for column in schema.columns if not column.meaning]
     if unsaid:
         raise LookupError(f"columns of {schema.kind} without a meaning: {', '.join(unsaid)}")
     rows = [
-        (code(one.name), one.type, "yes" if one.required else "", first_paragraph(one.meaning))
+        (name_column(one.name), one.type, "yes" if one.required else "", first_paragraph(one.meaning))
         for one in schema.columns
     ]
     keys = " and ".join(code(name) for name in schema.key)

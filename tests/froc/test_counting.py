@@ -35,7 +35,7 @@ def test_words_that_mean_nothing_are_refused(name, value):
     [
         (HIT, {}),
         (STRICT_HIT, {"scale": 0.5, "min_semi_axis_mm": 4.0}),
-        (EllipseHit(margin_mm=2.0), {"margin_mm": 2.0}),
+        (EllipseHit(margin=2.0), {"margin_mm": 2.0}),
         (DistanceHit(9.0), {"kind": "distance", "max_distance_mm": 9.0}),
         (OverlapHit(0.1), {"kind": "overlap", "min_overlap": 0.1}),
     ],

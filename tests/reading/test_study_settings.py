@@ -8,6 +8,7 @@ import pytest
 
 from overread.apps.room._adjudication import merge_as_study, study_name
 from overread.marks import MarkSet
+from overread.tables import named, plain, scale_lengths
 from overread.truth import MergeOptions, merge_marks
 
 MM = 0.25
@@ -54,18 +55,16 @@ def test_merging_follows_the_study_s_threshold(folder):
 
 def test_a_study_in_pixels_merges_in_pixels_and_gives_the_objects_back_in_mm(folder):
     found = room_marks(apart_px=12, radius_px=10)
-    pixels = found.marks.assign(
-        **{name: found.marks[name] / MM for name in found.marks if name.endswith("_mm")}
-    )
+    pixels = named(scale_lengths(plain(found.marks)[0], 1 / MM), "px")
     # The threshold of overlap grows with size over full_size: small marks are merged where full_size is large.
-    settings = '[region]\nkind = "all"\n[units]\nunit = "px"\n[merging]\nfull_size_mm = {}\n'
+    settings = '[region]\nkind = "all"\n[units]\nunit = "px"\n[merging]\nfull_size = {}\n'
     told = {}
     for full_size in (4.0, 4000.0):
         (folder / "study.toml").write_text(settings.format(full_size))
         told[full_size] = merge_as_study(folder, found)
-        expected = merge_marks(pixels, READINGS, options=MergeOptions(full_size_mm=full_size), in_mm=False)
+        expected = merge_marks(pixels, READINGS, options=MergeOptions(full_size=full_size))
         assert told[full_size]["truth_id"].tolist() == expected["truth_id"].tolist()
-        np.testing.assert_allclose(told[full_size]["x_mm"], expected["x_mm"] * MM)
+        np.testing.assert_allclose(told[full_size]["x_mm"], expected["x_px"] * MM)
         np.testing.assert_allclose(told[full_size]["semi_major_mm"], 10 * MM)
     assert len(told[4.0]) != len(told[4000.0])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from overread.apps.room._tables import export_tables, list_sittings, mm_rows, read_arm, take_in_marks
 from overread.errors import TableError, UsageError
 from overread.marks import ELLIPSE_COLUMNS, Ellipse, read_folder, write_folder
-from overread.tables import read_table, write_table
+from overread.tables import name_lengths, read_table, write_table
 from reading_room import MM, OpenRoom, make_study, write_detections
 
 
@@ -35,7 +35,7 @@ def test_the_study_reads_back_what_was_drawn(open_one):
     assert set(study.marks["reader_id"]) == {"Anna"}
     expected = Ellipse(20 * MM, 30 * MM, 8 * MM, 5 * MM, 30.0)
     for row in study.marks.to_dict("records"):
-        assert [row[name] for name in ELLIPSE_COLUMNS] == pytest.approx(
+        assert [row[name] for name in name_lengths(ELLIPSE_COLUMNS, "mm")] == pytest.approx(
             [getattr(expected, name) for name in ELLIPSE_COLUMNS]
         )
         assert (row["confidence"], row["label"]) == (80.0, "nodule")
@@ -166,7 +166,7 @@ def test_earlier_marks_are_taken_in_and_come_out_again(with_earlier_marks):
     after = read_folder(folder)
     assert len(after.readings) == 6
     old = after.marks[after.marks["reader_id"] == "Old"].reset_index(drop=True)
-    for name in (*ELLIPSE_COLUMNS, "confidence"):
+    for name in (*name_lengths(ELLIPSE_COLUMNS, "mm"), "confidence"):
         np.testing.assert_allclose(old[name], before.marks[name], rtol=1e-12)
     assert old["mark_id"].tolist() == ["a", "b"]
     room.room.store.close()

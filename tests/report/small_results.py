@@ -25,7 +25,7 @@ from overread.froc import (
     compare_models,
     estimate_figures,
     froc_curve,
-    lesion_sizes_mm,
+    lesion_sizes,
     match_detections,
     operating_points,
     performance_by,
@@ -64,7 +64,7 @@ FP_TARGETS = [0.5, 1.5, 3.0]
 GRID = sorted({*np.linspace(0, 3, 61).tolist(), 4.0, *FP_TARGETS})
 LEVEL, N_BOOTSTRAP, SEED = 0.9, 60, 3
 TREATMENTS = ("ignore", "fp")
-ELLIPSE = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+ELLIPSE = ["x", "y", "semi_major", "semi_minor", "angle_deg"]
 RESAMPLING = {"n_bootstrap": N_BOOTSTRAP, "seed": SEED}
 
 
@@ -146,7 +146,7 @@ def counted(chain: Chain, training: Matching, test: Matching, treatment: str) ->
         for table in (chain.cohort.candidates, chain.truth, chain.cohort.images)
     ]
     sizes = sensitivity_by(
-        test, lesion_sizes_mm(test), fp_target=1.5, bins=[0, 10, 20, 1e3], level=LEVEL, **RESAMPLING
+        test, lesion_sizes(test), fp_target=1.5, bins=[0, 10, 20, 1e3], level=LEVEL, **RESAMPLING
     )
     trained = set_result(training)
     return Counted(
@@ -267,16 +267,16 @@ def gallery(chain: Chain) -> Gallery:
     """Ten golden GTs as hits, one miss without a candidate, and two false positives of one image."""
     golden = chain.truth[chain.truth["golden"]].reset_index(drop=True)
     columns = ["image_id", *ELLIPSE, "n_readers", "n_readings"]
-    place = {f"candidate_{name}": golden[name] for name in ("x_mm", "y_mm")}
-    hits = golden[columns].assign(score=np.linspace(3, 1, len(golden)), **place, candidate_radius_mm=6.0)
-    nothing = ["score", "candidate_x_mm", "candidate_y_mm", "candidate_radius_mm"]
+    place = {f"candidate_{name}": golden[name] for name in ("x", "y")}
+    hits = golden[columns].assign(score=np.linspace(3, 1, len(golden)), **place, candidate_radius=6.0)
+    nothing = ["score", "candidate_x", "candidate_y", "candidate_radius"]
     misses = hits.tail(1).assign(**dict.fromkeys(nothing, np.nan))
     wrong = pd.DataFrame(
         {
             "image_id": hits["image_id"].iloc[0],
-            "x_mm": [20.0, 90.0],
-            "y_mm": [30.0, 40.0],
-            "radius_mm": 5.0,
+            "x": [20.0, 90.0],
+            "y": [30.0, 40.0],
+            "radius": 5.0,
             "score": [2.0, 1.5],
             "is_nodule": [True, False],
         }
@@ -305,7 +305,7 @@ def feature_examples(chain: Chain, features: list[FeatureWeight]) -> pd.DataFram
     for number, feature in enumerate(features[:5]):
         for end, row in (("low", 2 * number), ("high", 2 * number + 1)):
             candidate = chain.cohort.candidates.iloc[row]
-            place = candidate[["image_id", "x_mm", "y_mm", "radius_mm"]]
+            place = candidate[["image_id", "x", "y", "radius"]]
             rows.append({"feature": feature.name, "end": end, **place, "value": float(row)})
     return pd.DataFrame(rows)
 
@@ -354,6 +354,7 @@ def small_results() -> StudyResults:
     return StudyResults(
         schema=SCHEMA,
         version="1.2.3",
+        unit="mm",
         rule="the centre lies in the ellipse",
         fp_targets=FP_TARGETS,
         level=LEVEL,

@@ -21,7 +21,7 @@ RAW = {
     "region": {"kind": "field_of_view"},
     "units": {"unit": "px"},
     "images": {"plane": "green", "colour": True},
-    "candidates": {"finder": "blobs", "limit": 8, "polarity": "dark", "smallest_mm": 3.0, "largest_mm": 6.0},
+    "candidates": {"finder": "blobs", "limit": 8, "polarity": "dark", "smallest": 3.0, "largest": 6.0},
     "labels": {"groups": {"dots": ["dark"]}},
 }
 
@@ -44,8 +44,8 @@ def test_the_domain_is_what_the_settings_say():
         stain=None,
         finder="blobs",
         polarity="dark",
-        smallest_mm=3.0,
-        largest_mm=6.0,
+        smallest=3.0,
+        largest=6.0,
         target="dots",
     )
     stained = PictureDomain.from_settings(
@@ -65,7 +65,7 @@ def test_a_worker_makes_the_same_pipeline_from_plain_options(study):
     found, features = measure_image(domain, domain.read(path), domain.feature_names, limit=8)
     assert work.candidates.equals(found)
     assert work.features.equals(features)
-    assert work.facts["width_mm"], work.facts["height_mm"] == (180.0, 150.0)
+    assert work.facts["width_px"], work.facts["height_px"] == (180.0, 150.0)
     assert work.facts["region_share"] == pytest.approx(domain.read(path).region.mean())
     again = made(ImageTask("eye00", str(path), (1.0, 1.0), candidates=found.iloc[:3]))
     assert len(again.features) == 3
@@ -76,10 +76,10 @@ def test_a_worker_makes_the_same_pipeline_from_plain_options(study):
     [
         {"candidates": {"polarity": "both"}},
         {"candidates": {"limit": 9}},
-        {"candidates": {"largest_mm": 7.0}},
+        {"candidates": {"largest": 7.0}},
         {"images": {"plane": "red"}},
         {"region": {"kind": "all"}},
-        {"units": {"unit": "fraction"}},
+        {"units": {"unit": "percent"}},
     ],
 )
 def test_another_setting_is_another_version_of_candidates(change):

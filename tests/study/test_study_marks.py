@@ -10,6 +10,7 @@ import pytest
 from overread.errors import InvalidInputError
 from overread.marks import MarkSet
 from overread.study import take_study_marks
+from overread.tables import plain
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 
 MARKS = pd.DataFrame(
@@ -57,28 +58,28 @@ def folder(tmp_path: Path) -> Path:
 def test_without_settings_marks_are_as_they_are(tmp_path: Path) -> None:
     for place in (None, tmp_path):
         found = take_study_marks(place, TABLES)
-        assert found.tables is TABLES
+        assert found.tables.marks.equals(plain(TABLES.marks)[0])
         assert (found.options, found.labels, found.unit) == (MergeOptions(), LabelOptions(), "mm")
 
 
 def test_group_unit_and_merging_are_those_of_the_settings(folder: Path) -> None:
     found = take_study_marks(folder, TABLES)
     assert found.tables.marks["label"].tolist() == ["red", "red"]
-    assert (found.unit, found.in_mm, found.options.t0) == ("px", False, 0.5)
-    assert found.options.full_size_mm == pytest.approx(200.0)
+    assert (found.unit, found.options.t0) == ("px", 0.5)
+    assert found.options.full_size == pytest.approx(200.0)
     (row,) = merge_marks(
-        found.tables.marks, found.tables.readings, options=found.options, in_mm=False
+        found.tables.marks, found.tables.readings, options=found.options, unit=found.unit
     ).itertuples()
     assert row.n_readers == 2
 
 
 def test_labels_that_are_no_group_stay_apart(folder: Path) -> None:
     assert len(merge_marks(MARKS, READINGS)) == 3
-    (folder / "study.toml").write_text('[region]\nkind = "all"\n[units]\nunit = "fraction"\n')
+    (folder / "study.toml").write_text('[region]\nkind = "all"\n[units]\nunit = "percent"\n')
     found = take_study_marks(folder, TABLES)
-    assert found.tables.marks["x_mm"].tolist() == pytest.approx([100 / 15, 104 / 15, 20.0, 304 / 15])
+    assert found.tables.marks["x"].tolist() == pytest.approx([100 / 15, 104 / 15, 20.0, 304 / 15])
     assert found.tables.images["mm_per_px_x"].tolist() == pytest.approx([1 / 15])
-    assert found.unit == "% of the width"
+    assert found.unit == "percent"
 
 
 def test_what_is_asked_for_counts_more_than_the_settings(folder: Path) -> None:

@@ -9,6 +9,7 @@ from field_study import LIGHT, write_field_study
 from overread.domains import ChestDomain
 from overread.errors import UsageError
 from overread.study import open_run, read_study_domain
+from overread.tables import named, scale_lengths
 
 
 def test_it_finds_what_the_run_found(field_study):
@@ -39,16 +40,17 @@ def test_chests_and_plain_folders_need_no_tables(tmp_path, field_study):
         read_study_domain(field_study, "dark", "log")
 
 
-def test_lengths_go_to_the_unit_of_the_tables_and_back(tmp_path):
+def test_lengths_come_from_whatever_unit_a_table_has(tmp_path):
     """Tables at 0.5 mm a pixel, a study in per cent of the width of 180 pixels."""
-    settings = LIGHT.replace('unit = "px"', 'unit = "fraction"')
+    settings = LIGHT.replace('unit = "px"', 'unit = "percent"')
     study = write_field_study(
         tmp_path / "eyes", settings=settings, n_images=2, mm_per_px_x=0.5, mm_per_px_y=0.5
     )
     of_study = read_study_domain(study)
     field = of_study.read("eye00", study / "images" / "eye00.png", (0.5, 0.5))
     found = of_study.domain.find(field, None, limit=5)
-    in_mm = of_study.to_tables(found, field, (0.5, 0.5))
-    assert in_mm["x_mm"].to_numpy() == pytest.approx(found["x_mm"].to_numpy() / 100 * 180 * 0.5)
-    back = of_study.from_tables(in_mm, field, (0.5, 0.5))
-    assert back["radius_mm"].to_numpy() == pytest.approx(found["radius_mm"].to_numpy())
+    in_mm = named(scale_lengths(found, 180 * 0.5 / 100), "mm").assign(image_id="eye00")
+    for table in (in_mm, named(found, "percent").assign(image_id="eye00")):
+        back = of_study.from_table(table, field, (0.5, 0.5))
+        for name in ("x", "y", "radius"):
+            assert back[name].to_numpy() == pytest.approx(found[name].to_numpy())

@@ -9,7 +9,8 @@ from overread.tables import SCHEMAS, schema_of
 
 def test_schemas_have_the_designs_columns():
     assert set(SCHEMAS) == {"images", "readings", "marks", "truth", "candidates", "features", "scores"}
-    assert schema_of("marks").required == (
+    assert schema_of("marks").of_header(["x_px"], "marks").required[3:5] == ("x_px", "y_px")
+    assert schema_of("marks").of_header([], "marks").required == (
         "image_id",
         "reader_id",
         "mark_id",
@@ -32,9 +33,12 @@ def test_every_key_is_required_and_every_name_is_there_once():
 
 def test_a_length_says_its_unit():
     for schema in SCHEMAS.values():
-        for column in schema.columns:
-            if column.name.startswith(("x_", "y_", "semi_", "radius_", "mm_")):
-                assert "mm" in column.name.split("_")
+        for unit in ("mm", "px", "percent"):
+            for plain, column in zip(
+                schema.columns, schema.of_header([f"x_{unit}"], "x").columns, strict=True
+            ):
+                is_length = plain.name in ("x", "y", "semi_major", "semi_minor", "radius")
+                assert column.name == (f"{plain.name}_{unit}" if is_length else plain.name)
 
 
 def test_other_columns_have_the_type_of_the_kind():

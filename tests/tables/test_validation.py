@@ -15,6 +15,8 @@ from overread.tables import (
     check_marks,
     check_readings,
     check_study,
+    named,
+    plain,
     raise_for_errors,
 )
 from overread.tables import _checks as validation
@@ -240,7 +242,8 @@ def test_an_ellipse_larger_than_any_radiograph_is_an_error(axis, told):
 def test_lengths_in_pixels_know_no_radiograph(axis, n_problems):
     pixels = pd.DataFrame({"image_id": ["a"], "mm_per_px_x": [1.0], "mm_per_px_y": [1.0]})
     assert len(check_marks(one_mark(axis), images=pixels)) == n_problems
-    assert len(check_marks(one_mark(axis), in_mm=False)) == n_problems
+    in_px = one_mark(axis / 100 if n_problems == 0 else 2e6)
+    assert len(check_marks(named(plain(in_px)[0], "px"))) == n_problems
     assert len(check_marks(one_mark(axis), images=pixels.assign(mm_per_px_x=0.5))) == 1
 
 

@@ -29,12 +29,12 @@ def scope():
 def test_the_page_runs_and_the_commands_know_the_rule(scope):
     assert scope["rule"].describe() == "GT's centre in the candidate's disc, widened by 2 mm"
     (parameter,) = hit_rule_parameters()["disc"]
-    assert (parameter.name, parameter.default) == ("slack_mm", 0.0)
-    assert "slack_mm" in [name for name, *_ in counting_fields()]
+    assert (parameter.name, parameter.default) == ("slack", 0.0)
+    assert "slack" in [name for name, *_ in counting_fields()]
 
 
 def test_a_new_rule_leaves_the_records_of_the_others_alone(scope):
     from overread.froc import Counting
 
-    assert "slack_mm" not in Counting().rule_record()
-    assert Counting(rule=scope["rule"]).rule_record()["slack_mm"] == 2.0
+    assert "slack" not in Counting().rule_record()
+    assert Counting(rule=scope["rule"]).rule_record()["slack"] == 2.0

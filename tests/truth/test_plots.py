@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
+from overread.tables import named, plain
 from overread.truth import MarkedPicture, marks_figure, merge_marks, reader_statistics, readers_figure
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
@@ -121,7 +122,9 @@ def test_many_objects_are_counted_in_place_of_numbers():
     ).reset_index(drop=True)  # fmt: skip
     readings = pd.DataFrame({"image_id": "i", "reader_id": ["a", "b"]})
     truth = merge_marks(marks, readings)
-    figure = marks_figure(marks, truth, ["i"], upright=True, unit="px", margin=1.0)
+    figure = marks_figure(
+        *(named(plain(one)[0], "px") for one in (marks, truth)), ["i"], upright=True, margin=1.0
+    )
     objects = figure.axes[-1]
     assert len(drawn_ellipses(objects)) == 30
     assert len(objects.texts) == 0

@@ -34,6 +34,7 @@ from overread.bags._validation import (
     take_rows,
 )
 from overread.errors import InvalidInputError, TableError
+from overread.tables import LengthUnit
 from overread.truth import HIT, HitRule, candidate_hits
 
 KEYS = ["image_id", "candidate_id"]
@@ -336,24 +337,28 @@ def group_candidates(
     *,
     rule: HitRule = HIT,
     hits: pd.DataFrame | None = None,
+    unit: LengthUnit | None = None,
 ) -> Grouping:
     """Find which candidates hit which GTs.
 
     Parameters
     ----------
     candidates : pandas.DataFrame
-        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it).
+        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it); or ``_px``,
+        ``_percent`` in place of ``_mm``.
     truth : pandas.DataFrame
         ``image_id``, ``truth_id`` and the ellipse; ``probability`` and ``golden`` for the labels of the bags.
     rule : HitRule
         What counts as a hit.
     hits : pandas.DataFrame, optional
         ``candidate_hits(candidates, truth, rule)``, where they were found before.
+    unit : {"mm", "px", "percent"}, optional
+        Unit of lengths with plain names; None: their names end in it.
     """
     require_columns(candidates, "candidates", KEYS)
     require_columns(truth, "truth", ["image_id", "truth_id"])
     refuse_repeated(candidates, "candidates", KEYS)
-    hits = candidate_hits(candidates, truth, rule) if hits is None else hits
+    hits = candidate_hits(candidates, truth, rule, unit=unit) if hits is None else hits
     hits = hits.sort_values(["candidate_row", "distance", "truth_row"], kind="stable")
     return Grouping(
         _share_objects(candidates["image_id"]),
@@ -374,6 +379,7 @@ def make_bags(
     readings: pd.DataFrame | None = None,
     n_max: int | None = None,
     images: pd.DataFrame | None = None,
+    unit: LengthUnit | None = None,
 ) -> Bags:
     """Arrange the candidates that hit a GT into its bag, and each other one into a negative bag.
 
@@ -385,7 +391,8 @@ def make_bags(
     Parameters
     ----------
     candidates : pandas.DataFrame
-        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it).
+        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it); or ``_px``,
+        ``_percent`` in place of ``_mm``.
     features : pandas.DataFrame
         ``image_id``, ``candidate_id`` and one numeric column a feature; a row a candidate, in any order.
     truth : pandas.DataFrame
@@ -403,6 +410,8 @@ def make_bags(
     images : pandas.DataFrame, optional
         ``image_id``, ``patient_id``: the bags of a patient form a group. Without it, or without patient ids, an
         image is a group.
+    unit : {"mm", "px", "percent"}, optional
+        Unit of lengths with plain names; None: their names end in it.
 
     Returns
     -------
@@ -412,7 +421,7 @@ def make_bags(
         ``image_id``, ``truth_id`` (missing for negatives) and, where the truth has it, ``golden``. The instances
         share memory with ``features`` where the rows are in the order of the bags already.
     """
-    grouping = group_candidates(candidates, truth, rule=rule)
+    grouping = group_candidates(candidates, truth, rule=rule, unit=unit)
     matrix = read_features(features)
     if len(matrix) > len(candidates):
         matrix.find_rows(grouping.image_ids, grouping.candidate_ids)

@@ -38,7 +38,8 @@ class ReadingOptions:
     candidates
         Table of positions, where the scores have only image_id and candidate_id.
     mm_per_px
-        Spacing of all images, for positions in px; else mm_per_px_x and mm_per_px_y of the images table.
+        Spacing of all images, by which positions in px become mm; else mm_per_px_x and mm_per_px_y of the images
+        table. Without either they stay in px, and lengths of the hit rule are in px.
     score
         Score column of the detections; repeat for more. Without it: score, or else every column left.
     format
@@ -173,6 +174,7 @@ def load_evaluation(
         If nothing says how many images were read.
     """
     from overread.froc import read_foreign_truth
+    from overread.tables import unit_of
 
     _check_reading(reading, scores)
     table = None if reading.images is None else _image_table(reading.images, reading.split)
@@ -181,6 +183,12 @@ def load_evaluation(
     spacing = reading.mm_per_px if table is None or reading.mm_per_px is not None else _table_spacing(table)
     found_truth = read_foreign_truth(truth, spacing=spacing, category=reading.category)
     found = [_read_scores(path, reading, spacing) for path in scores]
+    units = {part.unit for part in found if len(part.candidates)} | {unit_of(found_truth.truth.columns)}
+    if len(units - {None}) > 1:
+        raise UsageError(
+            f"positions are in {' and '.join(sorted(filter(None, units)))}: give the spacing (--mm-per-px, or "
+            "mm_per_px_x and mm_per_px_y of the images table), or tables in one unit"
+        )
     if reading.mm_per_px is not None and not (found_truth.in_px or any(part.in_px for part in found)):
         raise UsageError("--mm-per-px has no effect: every position is in mm; leave it out")
     found_truth, found = _with_one_id(table, found_truth, found)
@@ -256,7 +264,7 @@ def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -
     if reading.candidates is None:
         if not found.has_positions:
             raise TableError(
-                f"{path}: no positions; give x_mm and y_mm, x_px and y_px, or boxes, "
+                f"{path}: no positions; give x_mm and y_mm (or _px, _percent), or boxes, "
                 "or the table that has them: --candidates"
             )
         return found
@@ -316,7 +324,7 @@ def _image_table(path: Path, splits: tuple[str, ...]) -> pd.DataFrame:
 
 def _table_spacing(table: pd.DataFrame) -> Spacing | None:
     """Spacing of each image, where the images table has it."""
-    if not {"mm_per_px_x", "mm_per_px_y"} <= set(table.columns):
+    if "mm_per_px_x" not in table or "mm_per_px_y" not in table or table["mm_per_px_x"].isna().all():
         return None
     return {
         image: (float(x), float(y))

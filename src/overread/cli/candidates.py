@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from overread.domains import DomainImage
 
 
-COLUMNS = {"candidate_id": "str"} | dict.fromkeys(("x_mm", "y_mm", "radius_mm", "response"), "float64")
-
-
 def candidates(
     options: ImageTableOptions,
     *,
@@ -36,14 +33,18 @@ def candidates(
     group
         Group of labels of a study of other pictures that has several.
     """
+    from overread.tables import name_lengths, named
+
     options.check_output()
     at_least_one(limit=limit)
     of_study = open_domain(options.folder, group, finder)
+    domain = of_study.domain
 
     def work(file: ImageFile, image: DomainImage) -> pd.DataFrame:
-        found = of_study.domain.find(image, None, limit=limit or of_study.limit)
-        return of_study.to_tables(found, image, file.mm_per_px)
+        return named(domain.find(image, None, limit=limit or of_study.limit), domain.unit)
 
+    names = name_lengths(("x", "y", "radius"), domain.unit)
+    columns = {"candidate_id": "str"} | dict.fromkeys((*names, "response"), "float64")
     return write_image_table(
-        options, options.list_images(), work, COLUMNS, title="Candidates", of_study=of_study
+        options, options.list_images(), work, columns, title="Candidates", of_study=of_study
     )

@@ -123,7 +123,7 @@ def detect(
         _print_bad(batch.bad)
         raise ImageError("not one image could be used; nothing was written")
     rows = [_name_rows(one, ids[one.path], anonymous=anonymous) for one in found]
-    _write_detections([_name_lengths(one, model) for one in rows], table)
+    _write_detections(rows, table, model)
     kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
     summary = Summary(
         model=model,
@@ -238,14 +238,6 @@ def _name_rows(found: FoundMarks, image_id: str, *, anonymous: bool) -> pd.DataF
     return rows
 
 
-def _name_lengths(rows: pd.DataFrame, model: Detector) -> pd.DataFrame:
-    """Name the columns of lengths after the unit; a share of the width is told in per cent of it."""
-    from overread.tables import UNIT_ENDINGS
-
-    ending = UNIT_ENDINGS[model.unit]
-    return rows.rename(columns={f"{name}_mm": f"{name}_{ending}" for name in ("x", "y", "radius")})
-
-
 def _document_studies(
     found: Sequence[FoundMarks], observer: str, out: Path, bad: dict[Path, str], kinds: Documents
 ) -> list[Path]:
@@ -323,14 +315,14 @@ def _name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None
     return pictures
 
 
-def _write_detections(tables: Sequence[pd.DataFrame], path: Path) -> None:
-    """Write all detections in one file, CSV or JSON by its ending."""
+def _write_detections(tables: Sequence[pd.DataFrame], path: Path, model: Detector) -> None:
+    """Write all detections in one file, CSV or JSON by its ending, with lengths in the unit of the detector."""
     import pandas as pd
 
     from overread.files import write_atomically
-    from overread.tables import write_table
+    from overread.tables import named, write_table
 
-    table = pd.concat(tables, ignore_index=True)
+    table = named(pd.concat(tables, ignore_index=True), model.unit)
     if path.suffix == ".csv":
         write_table(table, path)
     else:

@@ -137,7 +137,7 @@ def extract(
     Parameters
     ----------
     candidates
-        Table of candidates: image_id, candidate_id, x_mm, y_mm, radius_mm.
+        Table of candidates: image_id, candidate_id, x_mm, y_mm, radius_mm (or _px, _percent).
     feature
         A feature to compute; repeat for more. All without it.
     threads
@@ -156,7 +156,7 @@ def extract(
     groups = _group_by_image(table, images, candidates)
 
     def work(file: ImageFile, image: DomainImage) -> pd.DataFrame:
-        own = of_study.from_tables(groups[file.image_id], image, file.mm_per_px)
+        own = of_study.from_table(groups[file.image_id], image, file.mm_per_px)
         return domain.extract(image, own, domain.find_regions(image), names, n_threads=threads)
 
     columns = {"candidate_id": "str"} | dict.fromkeys(names, "float32")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from overread.marks import MarkSet
+    from overread.tables import LengthUnit
 
 
 DRAWN_MM = 0.35
@@ -76,7 +77,7 @@ def merge(
     found = source.load(options, labels)
     marks, readings = found.tables.marks, found.tables.readings
     with print_warnings():
-        truth = merge_marks(marks, readings, options=found.options, labels=found.labels, in_mm=found.in_mm)
+        truth = merge_marks(marks, readings, options=found.options, labels=found.labels, unit=found.unit)
     if adjudication is not None:
         truth = apply_adjudication(truth, read_adjudication(adjudication).frame)
     if output is not None:
@@ -101,9 +102,10 @@ def _draw_images(
     pixels: Path | None,
     mm_per_px: float | None,
     *,
-    unit: str,
+    unit: LengthUnit,
 ) -> Any:
     """Figure of the images asked for, or of the two with the most marks, over their pixels where they are known."""
+    from overread.tables import named
     from overread.truth import marks_figure
 
     counts = tables.marks["image_id"].value_counts(sort=False).sort_index()
@@ -116,13 +118,14 @@ def _draw_images(
         pictures = {chosen[0]: _read_pixels(pixels, mm_per_px, chosen)}
     else:
         pictures = {} if study is None else _pictures_of(tables.images, study, chosen, unit)
-    return marks_figure(tables.marks, truth, chosen, pictures=pictures, unit=unit)
+    return marks_figure(named(tables.marks, unit), truth, chosen, pictures=pictures, unit=unit)
 
 
-def _pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], unit: str) -> dict[str, Any]:
+def _pictures_of(
+    images: pd.DataFrame, study: Path, chosen: tuple[str, ...], unit: LengthUnit
+) -> dict[str, Any]:
     """Pixels of the chosen images of a study that has their files; of the others it says why they stay plain."""
     from overread.images import display_image
-    from overread.tables import is_mm
     from overread.truth import MarkedPicture
 
     pictures: dict[str, Any] = {}
@@ -131,7 +134,7 @@ def _pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], uni
     for row in images[images["image_id"].isin(chosen) & (images["path"] != "")].to_dict("records"):
         try:
             spacing = (row["mm_per_px_x"], row["mm_per_px_y"])
-            side = DRAWN_MM if is_mm(unit) else min(spacing)
+            side = DRAWN_MM if unit == "mm" else min(spacing)
             grey = display_image(study / row["path"], mm_per_px=spacing, grid_mm=side)
         except ImageError as error:
             warnings.warn(f"drawn without pixels: {error}", DataWarning, stacklevel=2)

@@ -65,7 +65,7 @@ def readers(
     found = (tables or MarkTables()).load(options)
     with print_warnings():
         statistics = reader_statistics(
-            found.tables.marks, found.tables.readings, options=found.options, in_mm=found.in_mm
+            found.tables.marks, found.tables.readings, options=found.options, unit=found.unit
         )
     if figure is not None:
         save_figure(readers_figure(statistics), figure)

@@ -55,6 +55,7 @@ def show(
     from overread._plots import figure_kind, save_figure
     from overread.files import real_path
     from overread.marks import without_ending
+    from overread.tables import named
 
     figure_kind(output)
     if real_path(output) == real_path(image):
@@ -71,11 +72,11 @@ def show(
         table = domain.find(shown, regions, limit=limit)
     else:
         own = _read_candidates_of(candidates, image_id or image.as_posix())
-        table = of_study.from_tables(own, shown, spacing).head(limit)
+        table = of_study.from_table(own, shown, spacing).head(limit)
     save_figure(domain.draw(shown, regions, table, name), output)
     found, words = domain.describe_regions(shown, regions)
     emit(
-        {**found, "candidates": table.to_dict(orient="records"), "output": str(output)},
+        {**found, "candidates": named(table, domain.unit).to_dict(orient="records"), "output": str(output)},
         lambda _: print_line(f"Wrote {output}: {len(table)} candidates; {words}"),
         as_json=json,
     )

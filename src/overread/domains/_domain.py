@@ -27,7 +27,7 @@ from overread._text import short_repr
 from overread.domains._finders import CandidateFinder, list_finders
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.images import GRID_MM
-from overread.tables import LengthUnit
+from overread.tables import LengthUnit, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,11 +139,12 @@ class ImageWork:
     Attributes
     ----------
     candidates
-        candidate_id, x_mm, y_mm, radius_mm, response.
+        candidate_id, x, y, radius, response.
     features
         candidate_id and one float32 column a feature, in the same order of rows.
     facts
-        Plain values about the image: ``pixel_hash`` and ``sketch``, by which copies are found, ``width_mm``, ...
+        Plain values about the image: ``pixel_hash`` and ``sketch``, by which copies are found, ``width_mm`` (or
+        ``width_px``), ...
     """
 
     candidates: pd.DataFrame
@@ -199,7 +200,7 @@ class Domain(ABC):
 
     name: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]]
-    units: ClassVar[tuple[LengthUnit, ...]] = ("mm", "px", "fraction")
+    units: ClassVar[tuple[LengthUnit, ...]] = ("mm", "px", "percent")
     thing: ClassVar[str] = "object"
     findings: ClassVar[frozenset[str] | None] = frozenset({"text"})
     depends_on_study: ClassVar[bool] = True
@@ -351,8 +352,8 @@ class Domain(ABC):
         return image.valid
 
     def find(self, image: DomainImage, regions: Any, *, limit: int) -> pd.DataFrame:
-        """Find at most ``limit`` candidates."""
-        return self.candidate_finder(image, regions, limit=limit)
+        """Find at most ``limit`` candidates; lengths have plain names."""
+        return plain(self.candidate_finder(image, regions, limit=limit), self.unit, "candidates")[0]
 
     @abstractmethod
     def extract(
@@ -372,8 +373,8 @@ class Domain(ABC):
         return {
             "pixel_hash": image.pixel_hash,
             "sketch": image.sketch,
-            "width_mm": float(width),
-            "height_mm": float(height),
+            f"width_{self.unit}": float(width),
+            f"height_{self.unit}": float(height),
             "source_mm_per_px": [float(side) for side in image.source_mm_per_px or ()],
             "source_shape": [int(side) for side in image.source_shape or ()],
         }
@@ -538,8 +539,9 @@ def measure_image(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the candidates of an image and their features, in the same order; what is known already is taken."""
     regions = domain.find_regions(image) if regions is None else regions
-    found = domain.find(image, regions, limit=limit) if candidates is None else candidates
-    found = found.reset_index(drop=True)
+    if candidates is None:
+        candidates = domain.find(image, regions, limit=limit)
+    found = plain(candidates, domain.unit, "candidates")[0].reset_index(drop=True)
     return found, domain.extract(image, found, regions, names, n_threads=n_threads)
 
 

@@ -31,7 +31,7 @@ ENTRY_POINTS = "overread.finders"
 class CandidateFinder(Protocol):
     """Finds the suspicious regions of one image; has no memory of earlier ones.
 
-    It is made with the options of its domain: none of a chest; polarity, smallest_mm and largest_mm of a picture.
+    It is made with the options of its domain: none of a chest; polarity, smallest and largest of a picture.
     """
 
     @property
@@ -130,8 +130,11 @@ def find_candidates(
     """
     if limit < 1:
         raise UsageError(f"limit must be at least 1, not {limit}")
+    from overread.tables import named, plain
+
     chosen = load_finder(finder) if isinstance(finder, str) else finder
-    return chosen(radiograph, anatomy, limit=limit)
+    found, unit = plain(chosen(radiograph, anatomy, limit=limit), "mm", "candidates")
+    return named(found, unit)
 
 
 def list_finders(domain: str) -> list[str]:

@@ -12,6 +12,7 @@ from overread._plots import empty_figure
 from overread.domains._domain import DomainImage
 from overread.features import Anatomy
 from overread.images import Radiograph
+from overread.tables import UNIT_WORDS, LengthUnit, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +49,7 @@ def overlay_figure(
     draw_outline(axes, anatomy.right_lung, extent, SKY)
     draw_outline(axes, anatomy.mediastinum, extent, GREEN)
     draw_outline(axes, anatomy.clavicles, extent, PURPLE)
-    draw_candidates(axes, candidates)
+    draw_candidates(axes, plain(candidates, "mm", "candidates")[0])
     keys = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
     keys += [
         Line2D([], [], color=ORANGE, lw=6, alpha=RIB_OPACITY, label="ribs"),
@@ -65,7 +66,9 @@ class _Searched(DomainImage, Protocol):
     region: NDArray[np.bool_]
 
 
-def picture_figure(field: _Searched, candidates: pd.DataFrame, *, unit: str, title: str = "") -> Figure:
+def picture_figure(
+    field: _Searched, candidates: pd.DataFrame, *, unit: LengthUnit, title: str = ""
+) -> Figure:
     """Draw a picture with the outline of its region, and candidates with rank and response.
 
     Parameters
@@ -73,15 +76,15 @@ def picture_figure(field: _Searched, candidates: pd.DataFrame, *, unit: str, tit
     field
         The picture.
     candidates
-        Columns x_mm, y_mm, radius_mm and response, in the order in which they are numbered.
+        Columns x, y, radius and response, in the order in which they are numbered; names may end in the unit.
     unit
-        Of the lengths, written at the axes.
+        Of the lengths.
     title
         Written above.
     """
-    axes, extent = _show_image(field, unit, title)
+    axes, extent = _show_image(field, UNIT_WORDS[unit], title)
     draw_outline(axes, field.region, extent, SKY)
-    draw_candidates(axes, candidates)
+    draw_candidates(axes, plain(candidates, unit, "candidates")[0])
     figure: Any = axes.figure
     return figure
 
@@ -119,7 +122,7 @@ def draw_candidates(axes: Axes, candidates: pd.DataFrame) -> None:
     from matplotlib.patheffects import withStroke
 
     legible = [withStroke(linewidth=1.5, foreground="black")]
-    columns = candidates[["x_mm", "y_mm", "radius_mm", "response"]].to_numpy(dtype=np.float64)
+    columns = candidates[["x", "y", "radius", "response"]].to_numpy(dtype=np.float64)
     for rank, (x, y, radius, response) in enumerate(columns, start=1):
         axes.add_patch(Circle((x, y), radius, fill=False, color=YELLOW, lw=1.0, path_effects=legible))
         place = x + 0.7 * radius, y - 0.7 * radius

@@ -30,26 +30,24 @@ LENGTH_DIGITS = 3
 RESPONSE_DIGITS = 6
 
 
-def candidate_table(
-    x_mm: FloatArray, y_mm: FloatArray, radius_mm: FloatArray, response: FloatArray
-) -> pd.DataFrame:
+def candidate_table(x: FloatArray, y: FloatArray, radius: FloatArray, response: FloatArray) -> pd.DataFrame:
     """Make the table of one image's candidates, numbered in the order in which they are given.
 
     Parameters
     ----------
-    x_mm, y_mm
+    x, y
         Centres, from the top-left corner of the image.
-    radius_mm
+    radius
         Radii.
     response
         How suspicious each is; it must not rise from row to row.
     """
     return pd.DataFrame(
         {
-            "candidate_id": pd.array([f"{number:04d}" for number in range(1, len(x_mm) + 1)], dtype="str"),
-            "x_mm": x_mm.round(LENGTH_DIGITS),
-            "y_mm": y_mm.round(LENGTH_DIGITS),
-            "radius_mm": radius_mm.round(LENGTH_DIGITS),
+            "candidate_id": pd.array([f"{number:04d}" for number in range(1, len(x) + 1)], dtype="str"),
+            "x": x.round(LENGTH_DIGITS),
+            "y": y.round(LENGTH_DIGITS),
+            "radius": radius.round(LENGTH_DIGITS),
             "response": response.round(RESPONSE_DIGITS),
         }
     )
@@ -161,13 +159,13 @@ def measure_radii(
 
 
 def keep_apart(
-    x_mm: FloatArray, y_mm: FloatArray, radius_mm: FloatArray, order: NDArray[np.intp], limit: int
+    x: FloatArray, y: FloatArray, radius: FloatArray, order: NDArray[np.intp], limit: int
 ) -> NDArray[np.intp]:
     """Of blobs in this order, those whose centre is in no earlier one and that have no earlier centre in them."""
     kept: list[int] = []
     while len(order) and len(kept) < limit:
         best, rest = order[0], order[1:]
         kept.append(int(best))
-        distance = np.hypot(x_mm[rest] - x_mm[best], y_mm[rest] - y_mm[best])
-        order = rest[distance >= np.maximum(radius_mm[rest], radius_mm[best])]
+        distance = np.hypot(x[rest] - x[best], y[rest] - y[best])
+        order = rest[distance >= np.maximum(radius[rest], radius[best])]
     return np.asarray(kept, dtype=np.intp)

@@ -22,6 +22,7 @@ from overread.features._outlines import draw_outlines, patch_side
 from overread.features.context._context import Context
 from overread.features.context._maps import ImageMaps
 from overread.images import Radiograph
+from overread.tables import plain
 
 # Raised whenever any feature's value may change for the same image and candidate.
 FEATURE_VERSION = "1"
@@ -106,11 +107,12 @@ def _candidate_ids(candidates: pd.DataFrame) -> list[str]:
 
 def find_places(radiograph: Radiograph, candidates: pd.DataFrame) -> F64:
     """Give column, row and radius of each candidate in pixels, (3, candidates), or say which is wrong."""
-    for name in ("x_mm", "y_mm", "radius_mm"):
-        if name not in candidates:
-            raise TableError(f"candidates have no column {name}; they need x_mm, y_mm and radius_mm")
+    lengths, _ = plain(candidates, "mm", "candidates")
+    for name in ("x", "y", "radius"):
+        if name not in lengths:
+            raise TableError(f"candidates have no column {name}_mm; they need x_mm, y_mm and radius_mm")
     try:
-        x, y, radius = (candidates[name].to_numpy(dtype=np.float64) for name in ("x_mm", "y_mm", "radius_mm"))
+        x, y, radius = (lengths[name].to_numpy(dtype=np.float64) for name in ("x", "y", "radius"))
     except (TypeError, ValueError) as error:
         raise TableError(f"candidates: x_mm, y_mm and radius_mm must be numbers: {error}") from error
     width, height = radiograph.size_mm

@@ -39,7 +39,8 @@ SIZE_BINS_MM: Final = (0.0, 10.0, 15.0, 20.0, 1000.0)
 """Edges of the strata by lesion size, the last open-ended in practice; chosen by eye."""
 
 
-# Fingerprints and locks hold every parameter of the first three rules, as one class had them all once.
+# Fingerprints and locks hold every parameter of the first three rules, as one class had them all once, under the names
+# that lengths had then, whatever their unit: files that are sealed have them.
 RECORDED_PARAMETERS = {
     "scale": 1.0,
     "min_semi_axis_mm": 5.0,
@@ -68,7 +69,7 @@ class Counting:
     repeats
         A candidate that lies on a stronger one (non-maximum suppression) is not shown, so that it neither
         hits nor is a false positive (``"suppress"``), or counts like any other (``"count"``, as in the paper).
-        Candidates without radius_mm have no size to lie on: none is suppressed.
+        Candidates without a radius have no size to lie on: none is suppressed.
     """
 
     rule: HitRule | None = field(default=HIT, metadata={"description": "What a hit is."})
@@ -108,7 +109,13 @@ class Counting:
         """Plain record of the rule, for files and hashes."""
         if self.rule is None:
             return None
-        return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **asdict(self.rule)}
+        own = asdict(self.rule.in_unit(self.rule.unit or "mm"))
+        del own["unit"]
+        named = {
+            f"{name}_mm" if f"{name}_mm" in RECORDED_PARAMETERS else name: value
+            for name, value in own.items()
+        }
+        return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **named}
 
     def option_record(self) -> dict[str, str]:
         """Plain record of the options beside the rule, for files and hashes."""

@@ -1,6 +1,7 @@
 """Someone else's detections and ground truth, as the tables that :func:`overread.froc.match_detections` takes.
 
-Positions come as points, circles, boxes or ellipses, in mm or in px with a spacing. A box becomes the ellipse
+Positions come as points, circles, boxes or ellipses, in mm, px or per cent of the width; those in px become mm where a
+spacing is given. A box becomes the ellipse
 inscribed in it; a detection keeps that ellipse's centre and the radius of the circle of the same area,
 sqrt(width * height) / 2. Pixel (0, 0) covers [0, 1] x [0, 1] px.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,21 +19,41 @@ from numpy.typing import NDArray
 
 from overread._text import short_repr
 from overread.errors import FormatError, InvalidInputError, TableError
-from overread.marks import Box, BoxFile, BoxMode, ImageNames, JsonFormat, read_box_file
-from overread.tables import Column, Schema, TableScan, duplicated_rows, raise_for_errors, scan_file
+from overread.marks import (
+    ELLIPSE_COLUMNS,
+    Box,
+    BoxFile,
+    BoxMode,
+    ImageNames,
+    JsonFormat,
+    read_box_file,
+    rescale_ellipses,
+)
+from overread.tables import (
+    Column,
+    LengthUnit,
+    Schema,
+    TableScan,
+    duplicated_rows,
+    name_lengths,
+    named,
+    raise_for_errors,
+    scan_file,
+    unit_of,
+)
 
 FloatArray = NDArray[np.float64]
 Spacing = float | Mapping[str, tuple[float, float]]
 """mm per px of all images, or (x, y) of each image by its id."""
 
 POSITIONS = {
-    "ellipse in mm": ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"),
+    **{f"ellipse in {unit}": tuple(name_lengths(ELLIPSE_COLUMNS, unit)) for unit in get_args(LengthUnit)},
     "circle in mm": ("x_mm", "y_mm", "radius_mm"),
     "box in mm": ("x_min_mm", "y_min_mm", "x_max_mm", "y_max_mm"),
     "circle in px": ("x_px", "y_px", "radius_px"),
     "box in px": ("x_min", "y_min", "x_max", "y_max"),
-    "point in mm": ("x_mm", "y_mm"),
-    "point in px": ("x_px", "y_px"),
+    "circle in percent": ("x_percent", "y_percent", "radius_percent"),
+    **{f"point in {unit}": tuple(name_lengths(("x", "y"), unit)) for unit in get_args(LengthUnit)},
 }
 OPTIONAL = (
     *(Column(name, "number", required=False) for name in dict.fromkeys(sum(POSITIONS.values(), ()))),
@@ -64,13 +85,14 @@ class Detections:
     Attributes
     ----------
     candidates
-        image_id, candidate_id and, where the file has positions, x_mm, y_mm, radius_mm (0 for points).
+        image_id, candidate_id and, where the file has positions, x_mm, y_mm, radius_mm (0 for points), or the same in
+        px or percent.
     scores
         image_id, candidate_id, one column a model; the same rows.
     images
         Every image that was read, where the file says so; else None.
     in_px
-        Whether positions were in px, so that a spacing was used.
+        Whether positions were in px; where a spacing was given they are in mm now.
     """
 
     candidates: pd.DataFrame
@@ -86,7 +108,12 @@ class Detections:
     @property
     def has_positions(self) -> bool:
         """Whether the detections say where they are."""
-        return "x_mm" in self.candidates.columns
+        return self.unit is not None
+
+    @property
+    def unit(self) -> LengthUnit | None:
+        """Unit of the positions, where there are some."""
+        return unit_of(self.candidates.columns, "detections")
 
     def named_images(self) -> list[str]:
         """Images that the detections speak of."""
@@ -107,7 +134,7 @@ class Detections:
 class ForeignTruth:
     """Ground truth as a table with the representative ellipse, and the images where the file lists them.
 
-    ``in_px`` says whether positions were in px, so that a spacing was used.
+    ``in_px`` says whether positions were in px; where a spacing was given they are in mm now.
     """
 
     truth: pd.DataFrame
@@ -148,10 +175,10 @@ def read_detections(
     ----------
     path
         Tables end in .csv or .parquet, everything else is read as JSON. A table has image_id, scores, and
-        positions as x_mm, y_mm and maybe radius_mm; x_px, y_px and maybe radius_px; or a box x_min,
-        y_min, x_max, y_max in px (x_min_mm and so on in mm); candidate_id may be left out.
+        positions as x_mm, y_mm and maybe radius_mm (or _px, _percent in place of _mm); or a box x_min, y_min, x_max,
+        y_max in px (x_min_mm and so on in mm); candidate_id may be left out.
     spacing
-        mm per px, needed for positions in px.
+        mm per px; positions in px become mm by it, and stay in px without it.
     format, box_mode, units, category
         Of JSON: see :mod:`overread.marks.formats.coco`. MONAI needs ``box_mode`` and ``units``; COCO and
         nnDetection are in px. A file with several categories (labels) needs the one to keep, or "all".
@@ -170,7 +197,7 @@ def read_detections(
         return _detections_of_table(_read_by_schema(file, DETECTIONS), file, spacing, score_columns)
     boxes = _chosen_category(read_box_file(file, format, box_mode=box_mode), category)
     written = _box_frame(boxes, units)
-    frame = _place_in_mm(written, str(file), spacing)
+    frame = _place(written, str(file), spacing)
     if missing := [box.place for box in boxes.boxes if box.score is None]:
         raise FormatError(f"{missing[0]}: no score; is this a file of ground truth?")
     scores = np.array([box.score for box in boxes.boxes], dtype=np.float64)
@@ -178,14 +205,14 @@ def read_detections(
 
 
 def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> Detections:
-    """Read image_id, candidate_id, x_mm, y_mm and radius_mm of a table of candidates, without any scores."""
+    """Read ids and places of a table of candidates, without any scores."""
     file = Path(path)
     if file.suffix.lower() not in (".csv", ".parquet"):
         raise TableError(f"{file}: a table of candidates ends in .csv or .parquet")
     frame = _read_by_schema(file, DETECTIONS)
     if _position_kind(frame) is None:
-        raise TableError(f"{file}: no positions; give x_mm and y_mm, x_px and y_px, or boxes")
-    return _assemble_detections(_place_in_mm(frame, str(file), spacing), {}, None, in_px=_is_in_px(frame))
+        raise TableError(f"{file}: no positions; give x_mm and y_mm (or _px, _percent), or boxes")
+    return _assemble_detections(_place(frame, str(file), spacing), {}, None, in_px=_is_in_px(frame))
 
 
 def read_foreign_truth(
@@ -210,7 +237,7 @@ def read_foreign_truth(
     unknown = sorted({box.image_id for box in boxes.boxes} - set(boxes.images))
     if unknown:
         raise FormatError(f"{file}: image {unknown[0]!r} has annotations and is not under 'images'")
-    frame = _place_in_mm(_box_frame(boxes, "px"), str(file), spacing)
+    frame = _place(_box_frame(boxes, "px"), str(file), spacing)
     return ForeignTruth(_add_ids(frame, "truth_id"), boxes.images, in_px=True)
 
 
@@ -238,7 +265,7 @@ def _detections_of_table(
     scores = {name: _score_values(frame, name, path) for name in chosen}
     if _position_kind(frame) is None:
         return _assemble_detections(frame, scores, None)
-    return _assemble_detections(_place_in_mm(frame, str(path), spacing), scores, None, in_px=_is_in_px(frame))
+    return _assemble_detections(_place(frame, str(path), spacing), scores, None, in_px=_is_in_px(frame))
 
 
 def _default_score_columns(frame: pd.DataFrame, path: Path) -> list[str]:
@@ -283,7 +310,7 @@ def _truth_of_table(frame: pd.DataFrame, path: Path, spacing: Spacing | None) ->
             ", ".join(names) for key, names in POSITIONS.items() if not key.startswith("point")
         )
         raise TableError(f"{path}: ground truth needs a place and a size; columns of one of: {wanted}")
-    return _place_in_mm(frame, str(path), spacing)
+    return _place(frame, str(path), spacing)
 
 
 def _position_kind(frame: pd.DataFrame) -> str | None:
@@ -296,8 +323,8 @@ def _is_in_px(frame: pd.DataFrame) -> bool:
     return (_position_kind(frame) or "").endswith("px")
 
 
-def _place_in_mm(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataFrame:
-    """Frame with x_mm, y_mm, radius_mm and the ellipse columns, whatever it was given with."""
+def _place(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataFrame:
+    """Frame with centre, radius and ellipse, whatever it was given with: px become mm where the spacing is given."""
     kind = _position_kind(frame)
     assert kind is not None
     names = POSITIONS[kind]
@@ -307,25 +334,37 @@ def _place_in_mm(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd
         raise TableError(
             f"{place}, row {row + 2}, column {names[column]}: {values[row, column]} is not a place"
         )
-    scale = spacings(frame["image_id"], spacing, place) if kind.endswith("px") else np.ones((len(frame), 2))
+    unit, scale = unit_of_kind(kind), np.ones((len(frame), 2))
+    if unit == "px" and spacing is not None:
+        unit, scale = "mm", spacings(frame["image_id"], spacing, place)
     x, y, a, b, angle = ellipses(kind, values, scale, place)
     others = frame.drop(columns=[name for name in names if name in frame.columns])
     swap = b > a
-    return others.assign(
-        x_mm=x,
-        y_mm=y,
-        radius_mm=np.sqrt(a * b),
-        semi_major_mm=np.where(swap, b, a),
-        semi_minor_mm=np.where(swap, a, b),
-        angle_deg=np.where(swap, (angle + 90) % 180, angle),
+    lengths = pd.DataFrame(
+        {
+            "x": x,
+            "y": y,
+            "radius": np.sqrt(a * b),
+            "semi_major": np.where(swap, b, a),
+            "semi_minor": np.where(swap, a, b),
+        },
+        index=others.index,
     )
+    turned = np.where(swap, (angle + 90) % 180, angle)
+    return others.assign(**dict(named(lengths, unit)), angle_deg=turned)
+
+
+def unit_of_kind(kind: str) -> LengthUnit:
+    """Return the unit of a kind of position."""
+    return next(unit for unit in get_args(LengthUnit) if kind.endswith(unit))
 
 
 def ellipses(kind: str, values: FloatArray, scale: FloatArray, place: str) -> tuple[FloatArray, ...]:
-    """Centre, the two semi-axes and the angle of the first one, in mm."""
+    """Centre, the two semi-axes and the angle of the first one, scaled."""
     zeros = np.zeros(len(values))
-    if kind == "ellipse in mm":
-        x, y, a, b, angle = values.T
+    if kind.startswith("ellipse"):
+        sound = (values[:, 2:4] > 0).all() and not (scale == 1).all()
+        x, y, a, b, angle = (rescale_ellipses(values, *scale.T) if sound else values).T
     elif kind.startswith("box"):
         x_min, y_min, x_max, y_max = values.T * np.concatenate([scale, scale], axis=1).T
         x, y, a, b, angle = (
@@ -347,13 +386,8 @@ def ellipses(kind: str, values: FloatArray, scale: FloatArray, place: str) -> tu
     return x, y, a, b, angle % 180
 
 
-def spacings(image_ids: pd.Series[str], spacing: Spacing | None, place: str) -> FloatArray:
+def spacings(image_ids: pd.Series[str], spacing: Spacing, place: str) -> FloatArray:
     """Mm per px in x and y of each row."""
-    if spacing is None:
-        raise InvalidInputError(
-            f"{place}: positions are in px, so the spacing is needed: mm per px of all images, or the "
-            "columns mm_per_px_x and mm_per_px_y of an images table"
-        )
     if isinstance(spacing, Mapping):
         known = ImageNames(dict.fromkeys(spacing, "")).find_all(image_ids)
         missing = sorted(set(image_ids) - set(known))
@@ -406,11 +440,12 @@ def _assemble_detections(
     in_px: bool = False,
 ) -> Detections:
     """Tables of candidates and scores with the same rows."""
-    named = _add_ids(frame, "candidate_id")
-    keys = named[["image_id", "candidate_id"]]
-    where = [name for name in ("x_mm", "y_mm", "radius_mm") if name in named.columns]
+    rows = _add_ids(frame, "candidate_id")
+    keys = rows[["image_id", "candidate_id"]]
+    unit = unit_of(rows.columns) or "mm"
+    where = [name for name in name_lengths(("x", "y", "radius"), unit) if name in rows.columns]
     return Detections(
-        candidates=pd.concat([keys, named[where]], axis=1),
+        candidates=pd.concat([keys, rows[where]], axis=1),
         scores=keys.assign(**scores),
         images=images,
         in_px=in_px,

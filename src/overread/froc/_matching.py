@@ -28,7 +28,8 @@ from overread._text import short_repr
 from overread.errors import InvalidInputError, TableError
 from overread.froc._counting import Counting
 from overread.froc._kernels import mark_strongest
-from overread.truth import candidate_hits
+from overread.tables import LengthUnit
+from overread.truth import candidate_hits, plain_pair
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -161,7 +162,7 @@ def _require_column(name: str, table: pd.DataFrame, column: str) -> None:
 
 
 def non_max_suppression(
-    images: ArrayLike, x_mm: ArrayLike, y_mm: ArrayLike, radius_mm: ArrayLike, scores: ArrayLike
+    images: ArrayLike, x: ArrayLike, y: ArrayLike, radius: ArrayLike, scores: ArrayLike
 ) -> NDArray[np.bool_]:
     """Tell detections that stand alone from those that lie on a stronger one of their image.
 
@@ -169,7 +170,7 @@ def non_max_suppression(
     ----------
     images
         Number of the image of each detection.
-    x_mm, y_mm, radius_mm
+    x, y, radius
         Places and sizes.
     scores
         Strengths; of equal ones the first row counts as the stronger.
@@ -184,7 +185,7 @@ def non_max_suppression(
     order = np.lexsort((np.arange(len(values)), -values, codes))
     begins = np.ones(len(order), dtype=np.bool_)
     begins[1:] = np.diff(codes[order]) != 0
-    places = np.column_stack([x_mm, y_mm, radius_mm]).astype(np.float64)
+    places = np.column_stack([x, y, radius]).astype(np.float64)
     return mark_strongest(places, order, np.append(np.flatnonzero(begins), len(order)))
 
 
@@ -223,8 +224,8 @@ class Geometry:
         """Candidates that are shown: all, or those that lie on no stronger one."""
         if counting.repeats == "count" or self.places is None:
             return np.ones(len(scores), dtype=np.bool_)
-        x_mm, y_mm, radius_mm = self.places.T
-        return non_max_suppression(self.candidate_images, x_mm, y_mm, radius_mm, scores)
+        x, y, radius = self.places.T
+        return non_max_suppression(self.candidate_images, x, y, radius, scores)
 
     def hits_that_count(self, counting: Counting) -> Bools:
         """Hits that count: all, or for each candidate its nearest GT."""
@@ -463,16 +464,17 @@ def match_detections(
     scores: str | ArrayLike | pd.DataFrame = "score",
     counting: Counting | None = None,
     hits: pd.DataFrame | None = None,
+    unit: LengthUnit | None = None,
 ) -> Matching:
     """Match scored candidates to ground truth.
 
     Parameters
     ----------
     candidates
-        image_id, x_mm, y_mm and what the rule needs. May be empty.
+        image_id, x_mm, y_mm (or _px, _percent) and what the rule needs. May be empty.
     truth
-        image_id and the GT's ellipse. ``golden`` says which GTs are targets; without it ``n_readers >= 2``
-        does, and without that too every GT is golden. May be empty.
+        image_id and the GT's ellipse, in the same unit. ``golden`` says which GTs are targets; without it
+        ``n_readers >= 2`` does, and without that too every GT is golden. May be empty.
     images
         image_id of every image that was read, found or not, and patient_id where known.
     scores
@@ -482,16 +484,21 @@ def match_detections(
         What a hit is and how hits are counted; None: :class:`~overread.froc.Counting` as it is.
     hits
         The hits by this rule, where `overread.truth.candidate_hits` found them before.
+    unit
+        Unit of lengths with plain names; None: their names end in it, or the rule says it.
     """
     counting = counting or Counting()
     if counting.rule is None:
         raise InvalidInputError("match: needs a rule of what hits what")
+    candidates, truth, unit = plain_pair(candidates, truth, unit or counting.rule.unit)
+    rule = counting.rule.in_unit(unit)
+    counting = replace(counting, rule=rule)
     image_ids = check_image_ids(images)
     index = pd.Index(image_ids)
     candidate_images = image_codes("candidates", candidates, index)
     truth_images = image_codes("truth", truth, index)
     values = candidate_scores(scores, candidates)
-    hits = candidate_hits(candidates, truth, counting.rule) if hits is None else hits
+    hits = candidate_hits(candidates, truth, rule) if hits is None else hits
     geometry = Geometry(
         candidate_images=candidate_images,
         truth_images=truth_images,
@@ -544,9 +551,9 @@ def _events(geometry: Geometry, counting: Counting, scores: Floats) -> dict[str,
 
 def _read_places(candidates: pd.DataFrame) -> Floats | None:
     """Places and sizes; None where a size is missing or no size."""
-    if not {"x_mm", "y_mm", "radius_mm"} <= set(candidates.columns):
+    if not {"x", "y", "radius"} <= set(candidates.columns):
         return None
-    places = candidates[["x_mm", "y_mm", "radius_mm"]].to_numpy(dtype=np.float64)
+    places = candidates[["x", "y", "radius"]].to_numpy(dtype=np.float64)
     return places if np.isfinite(places).all() else None
 
 

@@ -24,6 +24,7 @@ from overread.froc._bootstrap import bootstrap
 from overread.froc._counting import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP, Counting
 from overread.froc._curve import MEASURES, operating_points, performance_at
 from overread.froc._matching import Matching, candidate_scores, check_image_ids, image_codes, match_detections
+from overread.tables import LengthUnit
 
 
 def sensitivity_by(
@@ -47,7 +48,7 @@ def sensitivity_by(
     matching
         One model on one set of images.
     by
-        Column of the truth table, or one value per target. ``lesion_sizes_mm(matching)`` gives sizes.
+        Column of the truth table, or one value per target. ``lesion_sizes(matching)`` gives sizes.
     fp_target, threshold
         The operating point, one of the two: FP per image with the threshold estimated anew in each replicate,
         or a locked threshold.
@@ -130,12 +131,12 @@ def performance_by(
     return pd.DataFrame(rows)
 
 
-def lesion_sizes_mm(matching: Matching) -> NDArray[np.float64]:
-    """Equal-area diameter 2 sqrt(a b) of each target, in mm."""
-    missing = {"semi_major_mm", "semi_minor_mm"} - set(matching.strata.columns)
+def lesion_sizes(matching: Matching) -> NDArray[np.float64]:
+    """Equal-area diameter 2 sqrt(a b) of each target, in the unit of the tables."""
+    missing = {"semi_major", "semi_minor"} - set(matching.strata.columns)
     if missing:
         raise TableError(f"truth: no column {', '.join(sorted(missing))}")
-    return 2.0 * np.sqrt((matching.strata["semi_major_mm"] * matching.strata["semi_minor_mm"]).to_numpy())
+    return 2.0 * np.sqrt((matching.strata["semi_major"] * matching.strata["semi_minor"]).to_numpy())
 
 
 def only_targets(matching: Matching, members: NDArray[np.bool_]) -> Matching:
@@ -243,6 +244,7 @@ def chance_level(
     fp_targets: ArrayLike = FP_TARGETS,
     n_shifts: int | None = CHANCE_SHIFTS,
     seed: int = 0,
+    unit: LengthUnit | None = None,
 ) -> ChanceLevel:
     """Compute the expected sensitivity of the same candidates on other images.
 
@@ -253,7 +255,7 @@ def chance_level(
 
     Parameters
     ----------
-    candidates, truth, images, scores, counting
+    candidates, truth, images, scores, counting, unit
         As for :func:`~overread.froc.match_detections`.
     fp_targets
         FP per image of the real candidates, which fix the thresholds.
@@ -266,7 +268,7 @@ def chance_level(
     if len(image_ids) < 2:
         raise InvalidInputError("chance_level: needs at least two images")
     values = candidate_scores(scores, candidates)
-    real = match_detections(candidates, truth, images, scores=values, counting=counting)
+    real = match_detections(candidates, truth, images, scores=values, counting=counting, unit=unit)
     points = operating_points(real, fp_targets=fp_targets).drop(columns="set")
     codes = image_codes("candidates", candidates, pd.Index(image_ids))
 
@@ -282,7 +284,7 @@ def chance_level(
     for shift in count_steps("shifts of the candidates", shifts):
         hosts = image_ids[order[(place[codes] - shift) % len(order)]]
         moved = match_detections(
-            candidates.assign(image_id=hosts), truth, images, scores=values, counting=counting
+            candidates.assign(image_id=hosts), truth, images, scores=values, counting=counting, unit=unit
         )
         found += _sensitivities(moved, points["threshold"])
         reached += _reached_share(moved)

@@ -1,4 +1,4 @@
-"""Ellipses in millimetres and the exact area that two of them share.
+"""Ellipses and the exact area that two of them share.
 
 Conventions: x to the right, y down, origin at the image's top-left corner; `angle_deg` is the direction of
 the major axis, clockwise on screen from +x, in [0, 180).
@@ -26,70 +26,68 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import FormatError, InvalidInputError
 from overread.marks._kernels import overlap_many
 
-ELLIPSE_COLUMNS = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
+ELLIPSE_COLUMNS = ("x", "y", "semi_major", "semi_minor", "angle_deg")
 """Columns of an ellipse, in the order of the arrays that `overlap_areas` takes."""
 
 
 @dataclass(frozen=True)
 class Ellipse:
-    """An ellipse in mm; (a, b, angle) and (b, a, angle + 90) are one and the same.
+    """An ellipse, in any unit; (a, b, angle) and (b, a, angle + 90) are one and the same.
 
     Attributes
     ----------
-    x_mm, y_mm
+    x, y
         Centre.
-    semi_major_mm, semi_minor_mm
+    semi_major, semi_minor
         Semi-axes, the longer first; given the other way round they are swapped and the angle turned by 90.
     angle_deg
         Direction of the major axis, clockwise on screen from +x, brought to [0, 180); 0 for a circle.
     """
 
-    x_mm: float
-    y_mm: float
-    semi_major_mm: float
-    semi_minor_mm: float
+    x: float
+    y: float
+    semi_major: float
+    semi_minor: float
     angle_deg: float = 0.0
 
     def __post_init__(self) -> None:
-        rows = normalized_ellipses(
-            [[self.x_mm, self.y_mm, self.semi_major_mm, self.semi_minor_mm, self.angle_deg]]
-        )
+        rows = normalized_ellipses([[self.x, self.y, self.semi_major, self.semi_minor, self.angle_deg]])
         for name, value in zip(ELLIPSE_COLUMNS, rows[0].tolist(), strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def from_box(cls, x_min_mm: float, y_min_mm: float, x_max_mm: float, y_max_mm: float) -> Self:
+    def from_box(cls, x_min: float, y_min: float, x_max: float, y_max: float) -> Self:
         """Ellipse inscribed in an upright box."""
         return cls(
-            x_mm=0.5 * (x_min_mm + x_max_mm),
-            y_mm=0.5 * (y_min_mm + y_max_mm),
-            semi_major_mm=0.5 * (x_max_mm - x_min_mm),
-            semi_minor_mm=0.5 * (y_max_mm - y_min_mm),
+            x=0.5 * (x_min + x_max),
+            y=0.5 * (y_min + y_max),
+            semi_major=0.5 * (x_max - x_min),
+            semi_minor=0.5 * (y_max - y_min),
         )
 
     @property
-    def area_mm2(self) -> float:
+    def area(self) -> float:
         """Area pi a b."""
-        return math.pi * self.semi_major_mm * self.semi_minor_mm
+        return math.pi * self.semi_major * self.semi_minor
 
     @property
-    def diameter_mm(self) -> float:
+    def diameter(self) -> float:
         """Diameter 2 sqrt(a b) of the circle with the same area: the mark's size D of the paper."""
-        return 2.0 * math.sqrt(self.semi_major_mm * self.semi_minor_mm)
+        return 2.0 * math.sqrt(self.semi_major * self.semi_minor)
 
     def box(self) -> tuple[float, float, float, float]:
-        """Smallest upright box around the ellipse: x_min, y_min, x_max, y_max in mm."""
+        """Smallest upright box around the ellipse: x_min, y_min, x_max, y_max."""
         c, s = math.cos(math.radians(self.angle_deg)), math.sin(math.radians(self.angle_deg))
-        width = math.hypot(self.semi_major_mm * c, self.semi_minor_mm * s)
-        height = math.hypot(self.semi_major_mm * s, self.semi_minor_mm * c)
-        return self.x_mm - width, self.y_mm - height, self.x_mm + width, self.y_mm + height
+        width = math.hypot(self.semi_major * c, self.semi_minor * s)
+        height = math.hypot(self.semi_major * s, self.semi_minor * c)
+        return self.x - width, self.y - height, self.x + width, self.y + height
 
     def outline(self, n_points: int = 64) -> NDArray[np.float64]:
         """Points on the ellipse, `(n_points, 2)`, evenly spaced in the parameter, first at the major axis."""
         t = np.linspace(0.0, 2.0 * np.pi, n_points, endpoint=False)
         c, s = math.cos(math.radians(self.angle_deg)), math.sin(math.radians(self.angle_deg))
-        along, across = self.semi_major_mm * np.cos(t), self.semi_minor_mm * np.sin(t)
-        return np.column_stack([self.x_mm + c * along - s * across, self.y_mm + s * along + c * across])
+        along, across = self.semi_major * np.cos(t), self.semi_minor * np.sin(t)
+        return np.column_stack([self.x + c * along - s * across, self.y + s * along + c * across])
 
 
 def normalized_ellipses(ellipses: ArrayLike) -> NDArray[np.float64]:
@@ -130,7 +128,7 @@ def equal_area_diameters(ellipses: NDArray[np.float64]) -> NDArray[np.float64]:
 def overlap_areas(
     first: ArrayLike | Sequence[Ellipse], second: ArrayLike | Sequence[Ellipse]
 ) -> NDArray[np.float64]:
-    """Overlap area in mm^2 of each row of `first` with the same row of `second`.
+    """Overlap area of each row of `first` with the same row of `second`.
 
     The boundary of the overlap is cut at the roots of the intersection quartic, and Green's theorem,
     area = 1/2 (closed integral of x dy - y dx), sums its elliptic arcs. The result is exact up to rounding:
@@ -140,7 +138,7 @@ def overlap_areas(
     Parameters
     ----------
     first, second
-        `(n, 5)` rows of x, y, semi-major, semi-minor in mm and angle in degrees, or sequences of `Ellipse`.
+        `(n, 5)` rows of x, y, semi-major, semi-minor and angle in degrees, or sequences of `Ellipse`.
     """
     a, b = _as_rows(first), _as_rows(second)
     if len(a) != len(b):
@@ -149,7 +147,7 @@ def overlap_areas(
 
 
 def overlap_area(first: Ellipse, second: Ellipse) -> float:
-    """Overlap area of two ellipses in mm^2; see `overlap_areas`."""
+    """Overlap area of two ellipses; see `overlap_areas`."""
     return float(overlap_areas([first], [second])[0])
 
 

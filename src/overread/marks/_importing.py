@@ -26,7 +26,15 @@ from overread.marks._study_images import StudyImages
 from overread.marks.formats._builder import Spacings
 from overread.marks.formats._readers import without_doctype
 from overread.marks.formats.vindr import COLUMNS as VINDR_COLUMNS
-from overread.tables import SHEET_ENDINGS, check_study, raise_or_warn, read_sheet, visible_text
+from overread.tables import (
+    SHEET_ENDINGS,
+    check_study,
+    plain,
+    raise_or_warn,
+    read_sheet,
+    unit_of,
+    visible_text,
+)
 
 HEAD_BYTES = 1 << 16
 # Scales of copies that are common, the largest first.
@@ -302,10 +310,12 @@ def _describe_other_scale(found: MarkSet) -> str:
     """
     listed = found.images.drop_duplicates("image_id").set_index("image_id")
     reach = np.zeros(len(found.marks))
-    for centre, size, spacing in (("x_mm", "width_px", "mm_per_px_x"), ("y_mm", "height_px", "mm_per_px_y")):
-        if size in listed and spacing in listed:
-            extent = found.marks["image_id"].map(listed[size] * listed[spacing]).to_numpy(float)
-            reach = np.fmax(reach, found.marks[centre].to_numpy(float) / extent)
+    marks, unit = plain(found.marks)
+    for centre, size, spacing in (("x", "width_px", "mm_per_px_x"), ("y", "height_px", "mm_per_px_y")):
+        if size in listed and (unit == "px" or spacing in listed):
+            side = 1.0 if unit == "px" else listed[spacing]
+            extent = marks["image_id"].map(listed[size] * side).to_numpy(float)
+            reach = np.fmax(reach, marks[centre].to_numpy(float) / extent)
     beyond, far = int((reach > 1).sum()), float(reach.max(initial=0.0))
     likely = next((one for one in LIKELY_SCALES if one * far <= 1), None)
     if likely is None or beyond < FEWEST_BEYOND or beyond < SHARE_BEYOND * len(reach):
@@ -457,7 +467,7 @@ def _detect_table(path: Path) -> str | None:
     if path.suffix == ".parquet":
         return "plain" if path.stem == "marks" else None
     header = read_sheet(path).header if path.suffix.lower() == ".csv" else ()
-    if path.stem == "marks" and {"image_id", "x_mm"} <= set(header):
+    if path.stem == "marks" and "image_id" in header and unit_of(header):
         return "plain"
     return "vindr" if set(VINDR_COLUMNS) <= set(header) else "sheet"
 

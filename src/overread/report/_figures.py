@@ -23,7 +23,7 @@ from overread.froc import plot_alpha_choice, plot_calibration, plot_setting_choi
 from overread.models import reader_importance_figure
 from overread.report._pictures import Pictures
 from overread.report._results import Counted, SetResult, StudyResults
-from overread.report._words import find_mixture, name_unit, nearest_to_one
+from overread.report._words import find_mixture, nearest_to_one
 from overread.truth import MarkedPicture, marks_figure, readers_figure
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _draw_marks(results: StudyResults, pictures: Pictures) -> Figure:
             for image_id, picture in pictures.examples.items()
         },
         upright=True,
-        unit=name_unit(results),
+        unit=results.unit,
         margin=domain_of(results.settings).margin(results.settings),
     )
 

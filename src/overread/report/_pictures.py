@@ -25,6 +25,7 @@ from overread.domains import DomainImage
 from overread.marks import ELLIPSE_COLUMNS, Ellipse
 from overread.report._results import Gallery, StudyResults
 from overread.report._words import find_crop_side, name_object
+from overread.tables import UNIT_WORDS, LengthUnit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 N_CROPS = 8
 # So that one pacemaker does not fill a row; chosen by eye.
 N_OF_IMAGE = 2
-CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
+CANDIDATE_COLUMNS = ("x", "y", "radius")
 
 Grey = NDArray[np.uint8]
 Circle = tuple[float, float, float]
@@ -47,20 +48,20 @@ class Crop:
     ----------
     png
         Pixels of 8 bits, grey or in colour, as PNG in base64.
-    left_mm, top_mm, side_mm
+    left, top, side
         Where the piece lies in its image.
     ellipse
         Ground-truth object, or None.
     circle
-        x, y and radius of the candidate in mm, or None.
+        x, y and radius of the candidate, or None.
     caption
         Text below, in a few words.
     """
 
     png: str
-    left_mm: float
-    top_mm: float
-    side_mm: float
+    left: float
+    top: float
+    side: float
     ellipse: Ellipse | None
     circle: Circle | None
     caption: str
@@ -114,7 +115,7 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], DomainImage 
     open_image
         Gives the pixels of an image id, or None where it cannot be opened. Called once an image.
     """
-    thing, side_mm = name_object(results), find_crop_side(results)
+    thing, side = name_object(results), find_crop_side(results)
     places = [*_gallery_places(results.gallery, thing), *_feature_places(results.feature_examples)]
     examples = [example.image_id for example in results.examples]
     crops: dict[int, Crop] = {}
@@ -127,7 +128,7 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], DomainImage 
             pictures[image_id] = Picture(_encode(_stretch(radiograph.pixels, (0, 100))), radiograph.mm_per_px)
         for number, place in enumerate(places):
             if place.image_id == image_id:
-                crops[number] = cut_crop(radiograph, side_mm=side_mm, **place.arguments)
+                crops[number] = cut_crop(radiograph, side=side, **place.arguments)
 
     def take(kind: str) -> list[Crop]:
         return [crops[i] for i, place in enumerate(places) if place.kind == kind and i in crops]
@@ -144,18 +145,18 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], DomainImage 
 
 def cut_crop(
     radiograph: DomainImage,
-    x_mm: float,
-    y_mm: float,
+    x: float,
+    y: float,
     *,
     caption: str,
     ellipse: Ellipse | None = None,
     circle: Circle | None = None,
-    side_mm: float = 60.0,
+    side: float = 60.0,
 ) -> Crop:
     """Cut the square around a place; outside the image it is black. Contrast is stretched to the piece."""
-    n = max(8, round(side_mm / radiograph.mm_per_px))
-    column = round(x_mm / radiograph.mm_per_px - n / 2)
-    row = round(y_mm / radiograph.mm_per_px - n / 2)
+    n = max(8, round(side / radiograph.mm_per_px))
+    column = round(x / radiograph.mm_per_px - n / 2)
+    row = round(y / radiograph.mm_per_px - n / 2)
     rows, columns = radiograph.shape
     pixels = radiograph.pixels
     piece = np.full((n, n, *pixels.shape[2:]), np.nan, dtype=np.float32)
@@ -165,9 +166,9 @@ def cut_crop(
         piece[top - row : bottom - row, left - column : right - column] = pixels[top:bottom, left:right]
     return Crop(
         png=_encode(_stretch(piece, (1, 99))),
-        left_mm=column * radiograph.mm_per_px,
-        top_mm=row * radiograph.mm_per_px,
-        side_mm=n * radiograph.mm_per_px,
+        left=column * radiograph.mm_per_px,
+        top=row * radiograph.mm_per_px,
+        side=n * radiograph.mm_per_px,
         ellipse=ellipse,
         circle=circle,
         caption=caption,
@@ -196,8 +197,8 @@ def _gallery_places(gallery: Gallery, thing: str) -> Iterator[_Place]:
 
 def _cover(row: Any) -> Circle:
     """Return the circle that a row covers: that of its object, or else of its candidate."""
-    radius = row["semi_major_mm"] if "semi_major_mm" in row else row["radius_mm"]
-    return float(row["x_mm"]), float(row["y_mm"]), float(radius)
+    radius = row["semi_major"] if "semi_major" in row else row["radius"]
+    return float(row["x"]), float(row["y"]), float(radius)
 
 
 def _overlap(one: Circle, other: Circle) -> bool:
@@ -227,7 +228,7 @@ def _feature_places(examples: pd.DataFrame) -> Iterator[_Place]:
 
 
 def _place_crop(kind: str, row: Any, caption: str, ellipse: Ellipse | None, circle: Circle | None) -> _Place:
-    arguments = {"x_mm": row["x_mm"], "y_mm": row["y_mm"], "caption": caption}
+    arguments = {"x": row["x"], "y": row["y"], "caption": caption}
     return _Place(kind, str(row["image_id"]), arguments | {"ellipse": ellipse, "circle": circle})
 
 
@@ -263,7 +264,7 @@ SHOWN, HIDDEN = "#E69F00", "#56B4E9"
 N_HIDDEN = 10
 
 
-def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit: str = "mm") -> Figure:
+def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit: LengthUnit) -> Figure:
     """Draw detections above the threshold solid with their probability or rank, the next ten candidates dotted.
 
     Parameters
@@ -271,9 +272,9 @@ def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit
     radiograph
         The image.
     detections
-        x_mm, y_mm, radius_mm, probability, rank, shown; by falling score. Without probabilities ranks are written.
+        x, y, radius, probability, rank, shown; by falling score. Without probabilities ranks are written.
     unit
-        Of the lengths, written at the axis.
+        Of the lengths.
     """
     from matplotlib.patches import Circle
 
@@ -290,13 +291,13 @@ def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit
     shown = detections[detections["shown"].to_numpy(bool)]
     hidden = detections[~detections["shown"].to_numpy(bool)].head(N_HIDDEN)
     for table, colour, style, thickness in ((hidden, HIDDEN, ":", 1.0), (shown, SHOWN, "-", 1.8)):
-        for x, y, radius in table[["x_mm", "y_mm", "radius_mm"]].to_numpy(np.float64):
+        for x, y, radius in table[["x", "y", "radius"]].to_numpy(np.float64):
             axes.add_patch(
                 Circle((x, y), radius, fill=False, edgecolor=colour, linestyle=style, linewidth=thickness)
             )
     has_ranks = bool(detections["probability"].isna().any())
     kind = "rank" if has_ranks else "probability"
-    columns = ["x_mm", "y_mm", "radius_mm", kind]
+    columns = ["x", "y", "radius", kind]
     for x, y, radius, certainty in shown[columns].to_numpy(np.float64):
         axes.annotate(
             f"#{certainty:.0f}" if has_ranks else f"{certainty:.2f}",
@@ -310,5 +311,5 @@ def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit
         fontsize=9,
         loc="left",
     )
-    axes.set(xlabel=unit, xlim=(0, width), ylim=(height, 0))
+    axes.set(xlabel=UNIT_WORDS[unit], xlim=(0, width), ylim=(height, 0))
     return figure

@@ -30,6 +30,7 @@ from overread.froc import (
     PerformanceTable,
     SettingChoice,
 )
+from overread.tables import LENGTHS, LengthUnit
 from overread.truth import ReaderStatistics
 
 
@@ -89,7 +90,18 @@ class Subgroup:
     table: pd.DataFrame
 
 
-SCHEMA = "overread.results/7"
+SCHEMA = "overread.results/8"
+BEFORE = "overread.results/7"
+OLD_LENGTHS = {
+    f"{name}_mm": name
+    for name in (
+        *LENGTHS,
+        *(f"candidate_{name}" for name in LENGTHS),
+        *("left", "top", "side"),
+        *("full_size", "min_semi_axis", "margin", "max_distance", "size_bins", "smallest", "largest"),
+    )
+}
+"""What lengths of results, pictures and settings were called, whatever their unit."""
 
 Treatment = Literal["fp", "ignore"]
 ThresholdSource = Literal["in_sample", "out_of_fold"]
@@ -431,6 +443,8 @@ class StudyResults:
     ----------
     schema, version
         Of this layout; of the package that wrote it.
+    unit
+        Of every length: mm, px, or percent of an image's width.
     rule
         What a hit is, in words.
     fp_targets, level, n_bootstrap, seed
@@ -460,11 +474,12 @@ class StudyResults:
         The supported model in groups of the test images.
     feature_examples
         For the features that the page tells in words, a candidate of the test set with a low value and one with a
-        high value: feature, end ("low", "high"), image_id, x_mm, y_mm, radius_mm, value.
+        high value: feature, end ("low", "high"), image_id, x, y, radius, value.
     """
 
     schema: str
     version: str
+    unit: LengthUnit
     rule: str
     fp_targets: list[float]
     level: float
@@ -498,6 +513,16 @@ class StudyResults:
         return self.headline.counted or self.model(self.supported).counted[0]
 
 
+def rename_lengths(value: Any) -> Any:
+    """Return what an earlier version wrote with the names of lengths as they are now: without _mm, in any unit."""
+    if isinstance(value, list):
+        return [rename_lengths(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {OLD_LENGTHS.get(name, name): rename_lengths(one) for name, one in value.items()}
+    return found | {"unit": "percent"} if found.get("unit") == "fraction" else found
+
+
 def read_results(path: Path) -> StudyResults:
     """Read ``results.json`` back.
 
@@ -507,6 +532,9 @@ def read_results(path: Path) -> StudyResults:
         If the file is not what this version writes.
     """
     record = read_json(path)
+    if isinstance(record, dict) and record.get("schema") == BEFORE:
+        record = rename_lengths(record) | {"schema": SCHEMA}
+        record["unit"] = record["settings"].get("units", {}).get("unit", "mm")
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         raise FormatError(f"{path}: its schema is not {SCHEMA} (run the study again with this version)")
     return from_json(StudyResults, record, str(path))

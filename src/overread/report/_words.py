@@ -31,17 +31,12 @@ from overread.report._results import (
     Table1,
     Verdict,
 )
-from overread.tables import UNIT_WORDS, is_mm
+from overread.tables import UNIT_WORDS
 
 
 def name_unit(results: StudyResults) -> str:
     """Name the unit of all lengths."""
-    return UNIT_WORDS[results.settings.get("units", {}).get("unit", "mm")]
-
-
-def name_in_unit(text: str, unit: str) -> str:
-    """Put the word of a unit in the place of mm in a text about lengths."""
-    return text.replace(" mm", f" {unit}")
+    return UNIT_WORDS[results.unit]
 
 
 def name_object(results: StudyResults) -> str:
@@ -265,7 +260,7 @@ def name_size_range(stratum: str, unit: str = "mm") -> str:
     low, high = (float(part) for part in stratum.strip("[]()").split(","))
     if low <= 0:
         return f"under {high:g} {unit}"
-    has_end = high < (NO_LIMIT_MM if is_mm(unit) else NO_LIMIT)
+    has_end = high < (NO_LIMIT_MM if unit == "mm" else NO_LIMIT)
     return f"{low:g} to {high:g} {unit}" if has_end else f"{low:g} {unit} and more"
 
 

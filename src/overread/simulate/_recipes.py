@@ -380,6 +380,7 @@ FIELD_LAYOUT = FolderLayout(
         TableFile("known/marks.csv", ("image_id", "mark_id", "object_id"), "marks"),
     ),
     FIELD_SETTINGS,
+    unit="px",
 )
 
 # Lesions of an image. The median diameter of dark marks becomes 10 px of the phantom's 560, as 27 of 1,500 are on the

@@ -5,6 +5,7 @@ Nodules, distractors and marks as tables, so that a cohort can be built again fr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from overread.errors import TableError
 from overread.files import KNOWN_NODULES_FILE, Journal, write_together
 from overread.simulate._cases import Case
 from overread.simulate._nodules import Nodule
-from overread.tables import csv_text, guard_formula
+from overread.tables import LengthUnit, csv_text, guard_formula
 
 ELLIPSE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
 NODULE = (
@@ -48,10 +49,11 @@ class TableFile:
 
 @dataclass(frozen=True)
 class FolderLayout:
-    """How the folder of a kind of study looks: its tables, and what study.toml says as long as the user did not."""
+    """How the folder of a kind of study looks: its tables, what study.toml says unless the user did, and its unit."""
 
     tables: tuple[TableFile, ...]
     settings: str
+    unit: LengthUnit = "mm"
 
 
 CHEST_TABLES = (
@@ -73,15 +75,17 @@ CHEST_LAYOUT = FolderLayout(CHEST_TABLES, PLAIN_SETTINGS)
 
 def write_tables(folder: Path, journal: Journal, layout: FolderLayout) -> None:
     """Write every table, all or none, and study.toml unless there is one: the user may have changed it."""
-    files: dict[str, Iterable[bytes]] = {table.path: _table_lines(table, journal) for table in layout.tables}
+    files: dict[str, Iterable[bytes]] = {
+        table.path: _table_lines(table, journal, layout.unit) for table in layout.tables
+    }
     if not (folder / "study.toml").exists():
         files["study.toml"] = (layout.settings.encode(),)
     write_together(folder, files)
 
 
-def _table_lines(table: TableFile, journal: Journal) -> Iterator[bytes]:
-    """Header and rows as CSV."""
-    yield csv_text([table.columns]).encode()
+def _table_lines(table: TableFile, journal: Journal, unit: LengthUnit) -> Iterator[bytes]:
+    """Header and rows as CSV; what a phantom calls mm may be another unit."""
+    yield csv_text([[re.sub("_mm$", f"_{unit}", name) for name in table.columns]]).encode()
     for _, entry in journal.entries():
         # Pixels of a chest are square.
         entry = entry | {f"mm_per_px_{axis}": entry.get("mm_per_px") for axis in "xy"}

@@ -34,14 +34,15 @@ from overread.study._pipeline import PipelineSpec
 from overread.study.executors._executors import ProcessExecutor, count_processors
 from overread.study.executors._isolation import WorkLimits
 from overread.study.executors._outcome import Fault, Frame, Outcome, encode_frame, read_frame, work_on
+from overread.tables import name_lengths, plain, unit_of
 
 # Of what is found: one more than before begins a journal anew.
-LAYOUT = 2
+LAYOUT = 3
 ROW_TYPES = {
     "candidate_id": "str",
-    "x_mm": "float64",
-    "y_mm": "float64",
-    "radius_mm": "float64",
+    "x": "float64",
+    "y": "float64",
+    "radius": "float64",
     "score": "float64",
     "probability": "float64",
     "rank": "int64",
@@ -90,12 +91,14 @@ def detect_image(
     """Image, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
     model = request.detector
     radiograph = model.read_image(path, mm_per_px=mm_per_px, masks=request.masks)
-    candidates = model.detect(radiograph, n_threads=request.n_threads)
+    candidates, _ = plain(model.detect(radiograph, n_threads=request.n_threads))
     candidates["shown"] = model.shown(candidates, request.fp)
     shown = candidates[candidates["shown"]]
     border, label = model.domain.document_border(radiograph), model.domain.target
     report = (
-        ImageReport.of(path, radiograph, shown, label=label, border=border) if request.documents else None
+        ImageReport.of(path, radiograph, shown, unit=model.unit, label=label, border=border)
+        if request.documents
+        else None
     )
     return radiograph, candidates, report
 
@@ -170,18 +173,17 @@ def _draw_picture(detector: Detector, radiograph: DomainImage, candidates: pd.Da
     """Draw an image with its detections, as a PNG file."""
     from overread._plots import encode_figure
     from overread.report import detections_figure
-    from overread.tables import UNIT_WORDS
 
-    return encode_figure(detections_figure(radiograph, candidates, unit=UNIT_WORDS[detector.unit]), "png")
+    return encode_figure(detections_figure(radiograph, candidates, unit=detector.unit), "png")
 
 
 MARK_TYPES = {
     "image_id": "str",
     "mark_id": "str",
-    "x_mm": "float64",
-    "y_mm": "float64",
-    "semi_major_mm": "float64",
-    "semi_minor_mm": "float64",
+    "x": "float64",
+    "y": "float64",
+    "semi_major": "float64",
+    "semi_minor": "float64",
     "angle_deg": "float64",
     "confidence": "float64",
     "rank": "int64",
@@ -361,12 +363,12 @@ def _key_of(task: ImageTask) -> str:
 
 def found_of(path: Path, record: Mapping[str, Any]) -> FoundMarks:
     """Results as a record tells them, fresh or remembered, so that both give the same bytes."""
-    report = record["report"]
-    return FoundMarks(
-        path,
-        pd.DataFrame(record["rows"]).astype(ROW_TYPES),
-        None
-        if report is None
-        else ImageReport(report["image"], pd.DataFrame(report["marks"]).astype(MARK_TYPES)),
-        record["in_training"],
-    )
+    report, document = record["report"], None
+    if report is not None:
+        marks = pd.DataFrame(report["marks"])
+        names = name_lengths(MARK_TYPES, unit_of(marks.columns) or "mm")
+        document = ImageReport(
+            report["image"], marks.astype(dict(zip(names, MARK_TYPES.values(), strict=True)))
+        )
+    rows = pd.DataFrame(record["rows"]).astype(ROW_TYPES)
+    return FoundMarks(path, rows, document, record["in_training"])

@@ -37,12 +37,12 @@ from overread.froc import non_max_suppression
 from overread.models import BagClassifier, LinearBagClassifier, from_document, to_document
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
 from overread.study.models import MODELS
-from overread.tables import LengthUnit
+from overread.tables import LengthUnit, named, plain
 
 SCHEMA = 3
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
 LARGEST_FILE = 2**28
-CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
+CANDIDATE_COLUMNS = ("x", "y", "radius")
 # A file with a right checksum may still be forged: what its fields may be. The numbers are those of study.toml.
 LONGEST_WORDS = {
     "name": 100,
@@ -246,10 +246,9 @@ class Detector:
         strong = np.asarray(detections["score"] >= self.operating_point(fp).threshold)
         if self.repeats == "count":
             return strong
-        x_mm, y_mm, radius_mm = detections[list(CANDIDATE_COLUMNS)].to_numpy().T
-        return strong & non_max_suppression(
-            np.zeros(len(detections)), x_mm, y_mm, radius_mm, detections["score"]
-        )
+        places = plain(detections, self.unit, "detections")[0][list(CANDIDATE_COLUMNS)]
+        x, y, radius = places.to_numpy().T
+        return strong & non_max_suppression(np.zeros(len(detections)), x, y, radius, detections["score"])
 
     def detect(
         self,
@@ -266,7 +265,8 @@ class Detector:
         radiograph
             As `read_image` gives it.
         candidates
-            Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm; None: ours.
+            Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm (or in the unit of the detector);
+            None: ours.
         regions
             What the domain finds in the image first, where it is known already: the anatomy of a chest.
         n_threads
@@ -275,11 +275,14 @@ class Detector:
         Returns
         -------
         DataFrame
-            candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability (missing where the study had too little
-            to calibrate with), rank (by score in this image, from 1).
+            candidate_id, x_mm, y_mm, radius_mm (or _px, _percent: the unit of the detector), score (log-odds),
+            probability (missing where the study had too little to calibrate with), rank (by score in this image, from
+            1).
         """
         scored = self._scored(*self._measured(radiograph, candidates, regions, n_threads))
-        return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+        return named(
+            scored.sort_values("score", ascending=False, kind="stable", ignore_index=True), self.unit
+        )
 
     def explain(self, radiograph: DomainImage, candidate_id: str | None = None) -> Explanation:
         """Contribution of each feature to one candidate's score.

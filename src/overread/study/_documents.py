@@ -12,6 +12,7 @@ import pandas as pd
 from overread.domains import DomainImage
 from overread.errors import InvalidInputError, UsageError
 from overread.marks import DICOM_ENDINGS, IMAGE_ENDINGS, MarkSet, header_of
+from overread.tables import LengthUnit, named, scale_lengths
 
 # Coordinates are written in single precision: a circle that just touches the border could leave it.
 INSIDE = 0.999
@@ -31,10 +32,11 @@ class ImageReport:
         radiograph: DomainImage,
         found: pd.DataFrame,
         *,
+        unit: LengthUnit = "mm",
         label: str = "Nodule",
         border: float = 1.0,
     ) -> ImageReport:
-        """Turn detections into circles that stay away from the border of the image, as DICOM wants."""
+        """Turn detections into circles that stay away from the border of the image, as DICOM wants; in mm or px."""
         if radiograph.source_mm_per_px is None or radiograph.source_shape is None:
             raise InvalidInputError(
                 f"{path}: was not read from a file, so that a document cannot refer to it"
@@ -45,25 +47,28 @@ class ImageReport:
         image |= {"image_id": str(header.SOPInstanceUID), "study": str(header.StudyInstanceUID)}
         rows, columns = radiograph.source_shape
         width, height = columns * x_side, rows * y_side
-        x = found["x_mm"].clip(border, width - border)
-        y = found["y_mm"].clip(border, height - border)
+        x = found["x"].clip(border, width - border)
+        y = found["y"].clip(border, height - border)
         room = pd.concat([x, width - x, y, height - y], axis=1).min(axis=1) * INSIDE
-        radius = found["radius_mm"].clip(upper=room)
+        radius = found["radius"].clip(upper=room)
         marks = pd.DataFrame(
             {
                 "image_id": image["image_id"],
                 "mark_id": _name_marks(found),
-                "x_mm": x,
-                "y_mm": y,
-                "semi_major_mm": radius,
-                "semi_minor_mm": radius,
+                "x": x,
+                "y": y,
+                "semi_major": radius,
+                "semi_minor": radius,
                 "angle_deg": 0.0,
                 "confidence": found["probability"],
                 "rank": found["rank"],
                 "label": label,
             }
         )
-        return cls(image, marks)
+        in_mm = unit == "mm"
+        return cls(
+            image, named(marks if in_mm else scale_lengths(marks, 1 / x_side), "mm" if in_mm else "px")
+        )
 
 
 def _name_marks(found: pd.DataFrame) -> pd.Series[str]:

@@ -18,7 +18,7 @@ import pandas as pd
 from overread._text import shell_word
 from overread.errors import DataWarning, InvalidInputError, TableError
 from overread.files import KNOWN_NODULES_FILE, SIMULATION_FILE, digest_of_value, write_atomically
-from overread.marks import find_table, read_found, read_hashed_folder
+from overread.marks import find_path, find_table, read_found, read_hashed_folder
 from overread.report import FoundFiles
 from overread.study._settings import Settings
 from overread.study.intake._columns import choose_subgroups, describe_columns
@@ -27,17 +27,17 @@ from overread.tables import (
     Column,
     ColumnTable,
     HashedTable,
-    LengthUnit,
     Schema,
     check_candidates,
+    check_sizes,
     convert_lengths,
-    find_unit_spacing,
-    is_mm,
     open_columns,
+    pixel_sides,
     raise_for_errors,
     read_hashed_table,
     scan_file,
     table_bytes,
+    unit_of,
 )
 from overread.truth import ADJUDICATION_FILE, read_adjudication
 
@@ -71,7 +71,7 @@ OWN_CODE = re.compile("R[0-9]{1,3}")
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
 NODULES = Schema(
     "known nodules",
-    (Column("image_id", "id"), *(Column(name, "number") for name in ("x_mm", "y_mm", "diameter_mm"))),
+    (Column("image_id", "id"), *(Column(name, "length") for name in ("x", "y", "diameter"))),
     key=(),
 )
 PARTS = ("training", "validation", "test")
@@ -79,7 +79,7 @@ PARTS = ("training", "validation", "test")
 
 @dataclass(frozen=True, eq=False)
 class StudyInputs:
-    """Tables of a study as the user wrote them.
+    """Tables of a study as the user wrote them, with lengths in the study's unit under plain names.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class StudyInputs:
     found_files
         What `overread init` found and left out; None where it did not make the study.
     known_nodules
-        Of a simulated study, the nodules that were put in: image_id, x_mm, y_mm, diameter_mm; else None.
+        Of a simulated study, the nodules that were put in: image_id, x, y, diameter; else None.
     """
 
     folder: Path
@@ -201,7 +201,7 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         found_files=read_found_files(folder, images.get("path", ())),
         known_nodules=known_nodules,
     )
-    return read if is_mm(settings.units.unit) else _convert_inputs(read, settings.units.unit)
+    return _convert_inputs(read, settings)
 
 
 def _read_decisions(folder: Path, name: str | None, images: pd.DataFrame) -> HashedTable | None:
@@ -241,23 +241,30 @@ def choose_marks(marks: pd.DataFrame, groups: Mapping[str, Sequence[str]], folde
     return marks[marks["label"].isin(wanted)].drop(columns="label").reset_index(drop=True)
 
 
-def _convert_inputs(read: StudyInputs, unit: LengthUnit) -> StudyInputs:
-    """Convert every length of a study to a unit other than mm."""
-    images = read.images
-    spacing = find_unit_spacing(images, unit, find_table(read.folder, "images") or read.folder / "images.csv")
-    tables = {
-        name: None if table is None else convert_lengths(table, images, spacing)
-        for name in ("marks", "candidates", "known_nodules")
-        for table in (getattr(read, name),)
+def _convert_inputs(read: StudyInputs, settings: Settings) -> StudyInputs:
+    """Convert every length of a study to its unit, under plain names."""
+    images, unit, digests = read.images, settings.units.unit, dict(read.digests)
+    own = settings.inputs.candidates
+    files = {
+        "marks": find_path(read.folder, "marks"),
+        "candidates": read.folder / (own or ""),
+        "known_nodules": read.folder / KNOWN_NODULES_FILE,
     }
-    kinds = ("images", *(name for name in tables if name in read.digests))
-    converted = {kind: digest_of_value([read.digests.get(kind), unit]) for kind in kinds}
-    # A length in a new unit depends on the images table, too.
-    converted = {
-        kind: digest_of_value([digest, read.digests.get("images")]) for kind, digest in converted.items()
-    }
-    in_unit = images.assign(mm_per_px_x=spacing, mm_per_px_y=spacing)
-    return replace(read, images=in_unit, digests=read.digests | converted, **tables)  # type: ignore[arg-type]
+    tables = {}
+    for name, file in files.items():
+        table = getattr(read, name)
+        if table is None:
+            continue
+        tables[name] = convert_lengths(table, images, unit, str(file))
+        if unit_of(table.columns) != unit:
+            # A length in a new unit depends on the images table, too.
+            digests[name] = digest_of_value([digests[name], unit, digests.get("images")])
+    if unit != "mm":
+        check_sizes(images, find_path(read.folder, "images"))
+        side = pixel_sides(images, unit)
+        images = images.assign(mm_per_px_x=side, mm_per_px_y=side)
+        digests["images"] = digest_of_value([digests.get("images"), unit])
+    return replace(read, images=images, digests=digests, **tables)  # type: ignore[arg-type]
 
 
 def read_known_nodules(folder: Path) -> HashedTable | None:

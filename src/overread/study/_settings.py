@@ -48,6 +48,7 @@ from overread.froc import (
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.tables import LengthUnit
 from overread.truth import (
+    FULL_SIZE_MM,
     HIT,
     HIT_RULES,
     HitRule,
@@ -87,8 +88,9 @@ class Units(Section):
     Attributes
     ----------
     unit
-        mm; px: pixels; fraction: per cent of an image's width. Marks are converted, and every setting that ends in _mm
-        is in this unit. px and fraction need no size of a pixel; a chest needs mm.
+        mm; px: pixels; percent: per cent of an image's width. Marks are converted to it, and full_size, min_semi_axis,
+        margin, max_distance, size_bins, smallest and largest are in it. px and percent need no size of a pixel; a chest
+        needs mm.
     """
 
     unit: LengthUnit = "mm"
@@ -139,7 +141,7 @@ if TYPE_CHECKING:
     class Merging(Section):
         """The fields of `MergeOptions`."""
 
-        full_size_mm: float = 20.0
+        full_size: float | None = None
 
     class LabelSection(Section):
         """The fields of `LabelOptions`."""
@@ -186,7 +188,7 @@ class OwnTables(Section):
     Attributes
     ----------
     candidates
-        Your own candidates: image_id, candidate_id, x_mm, y_mm, radius_mm, response.
+        Your own candidates: image_id, candidate_id, x_mm, y_mm, radius_mm (or _px, _percent), response.
     features
         Your own features of these candidates: image_id, candidate_id, one column a feature.
     adjudication
@@ -242,7 +244,7 @@ class Candidates(Section):
         Most candidates of an image; of other pictures than chests, without this key: 250.
     polarity
         Of other pictures than chests: bright, dark or both; or one of them by group.
-    smallest_mm, largest_mm
+    smallest, largest
         Of other pictures than chests: radii that are looked for; without these keys, those of the marks: the 10th and
         the 50th percentile.
     """
@@ -250,8 +252,8 @@ class Candidates(Section):
     finder: str = DEFAULT_FINDER
     limit: Annotated[int, Field(ge=1, le=10_000)] = DEFAULT_LIMIT
     polarity: Polarity | dict[str, Polarity] = "both"
-    smallest_mm: Positive | None = Field(default=None, examples=[5.0])
-    largest_mm: Positive | None = Field(default=None, examples=[15.0])
+    smallest: Positive | None = Field(default=None, examples=[5.0])
+    largest: Positive | None = Field(default=None, examples=[15.0])
 
     @field_validator("finder")
     @classmethod
@@ -376,7 +378,7 @@ class Evaluation(Section):
         Draws of patients for the intervals.
     level
         Level of the intervals.
-    size_bins_mm
+    size_bins
         Edges of the sizes by which sensitivity is reported.
     chance_shifts
         Pairings of images for the chance level.
@@ -393,7 +395,7 @@ class Evaluation(Section):
     fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
     n_bootstrap: Annotated[int, Field(ge=1, le=1_000_000)] = N_BOOTSTRAP
     level: Annotated[float, Field(ge=0.5, le=0.999)] = LEVEL
-    size_bins_mm: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2)] = Field(
+    size_bins: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2)] = Field(
         default_factory=lambda: [*SIZE_BINS_MM]
     )
     chance_shifts: Annotated[int, Field(ge=1, le=10_000)] = CHANCE_SHIFTS
@@ -401,7 +403,7 @@ class Evaluation(Section):
     headline: Literal["auto", "test", "nested"] = "auto"
     outer_folds: Annotated[int, Field(ge=2, le=100)] = 5
 
-    @field_validator("fp_targets", "size_bins_mm")
+    @field_validator("fp_targets", "size_bins")
     @classmethod
     def _growing(cls, values: list[float]) -> list[float]:
         if any(after <= before for before, after in pairwise(values)):
@@ -537,6 +539,15 @@ class Settings(ModelSections):
         return self
 
     @model_validator(mode="after")
+    def _hits_in_mm(self) -> Settings:
+        if self.units.unit == "mm":
+            try:
+                self.hits.hit_rule().in_unit("mm")
+            except InvalidInputError as error:
+                raise ValueError(f"[hits] {error}") from error
+        return self
+
+    @model_validator(mode="after")
     def _finder_of_region(self) -> Settings:
         own = self.candidates
         known = list_finders(get_domain(self.region.kind).name)
@@ -555,8 +566,11 @@ class Settings(ModelSections):
         return self
 
     def to_plain(self) -> dict[str, Any]:
-        """Every value, ready for JSON."""
-        return self.model_dump(mode="json")
+        """Every value, ready for JSON; of a study in mm the full size of merging is the paper's where it is not set."""
+        plain = self.model_dump(mode="json")
+        if self.units.unit == "mm" and self.merging.full_size is None:
+            plain["merging"]["full_size"] = FULL_SIZE_MM
+        return plain
 
 
 def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -576,10 +590,33 @@ def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 ONLY_OF_FIELDS = ("region", "units", "images")
 UNUSED_KEYS: dict[str, dict[str, object]] = {
-    "candidates": {"polarity": "both", "smallest_mm": None, "largest_mm": None},
+    "candidates": {"polarity": "both", "smallest": None, "largest": None},
     "labels": {"groups": {}},
     "inputs": {"adjudication": None},
 }
+
+
+OLD_KEYS = {
+    "merging": {"full_size_mm": "full_size"},
+    "candidates": {"smallest_mm": "smallest", "largest_mm": "largest"},
+    "hits": {f"{name}_mm": name for name in ("min_semi_axis", "margin", "max_distance")},
+    "evaluation": {"size_bins_mm": "size_bins"},
+}
+"""What keys were called by section, before lengths lost the ending _mm, which was wrong in other units."""
+
+
+def _refuse_old_keys(raw: Mapping[str, Any], path: Path) -> None:
+    """Refuse what earlier versions called otherwise, with all renames of the file at once."""
+    renames = [
+        f"[{section}] {old} = ... is now {new} = ..."
+        for section, names in OLD_KEYS.items()
+        for old, new in names.items()
+        if isinstance(raw.get(section), dict) and old in raw[section]
+    ]
+    if isinstance(raw.get("units"), dict) and raw["units"].get("unit") == "fraction":
+        renames.append('[units] unit = "fraction" is now unit = "percent"')
+    if renames:
+        raise InvalidInputError(f"{path}: old names (change them; the numbers stay): {'; '.join(renames)}")
 
 
 def read_settings(path: Path, *, seed: int | None = None) -> Settings:
@@ -599,6 +636,7 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
     """
     remedy = f"make one with: overread init {shell_word(path.parent)}"
     raw = read_toml(path, remedy)
+    _refuse_old_keys(raw, path)
     if seed is not None:
         raw["seed"] = seed
     return parse_settings(raw, str(path))

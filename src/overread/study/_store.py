@@ -49,7 +49,7 @@ from overread.files import (
     write_parts_atomically,
 )
 from overread.models import load_model, model_bytes
-from overread.tables import parquet_bytes
+from overread.tables import LengthUnit, named, parquet_bytes, plain, unit_of
 
 Content: TypeAlias = bytes | Iterable[bytes] | Callable[[BinaryIO], None]
 """What a file is to hold: its bytes, blocks of them, or a function that fills the open file in any order."""
@@ -224,12 +224,15 @@ def _read_record(path: Path) -> StageRecord | None:
         return None
 
 
-def encode_file(relative: str, value: Any) -> Content:
-    """Return the content of a file of the run; bytes, and whatever a matrix is given as, are taken as they are."""
+def encode_file(relative: str, value: Any, unit: LengthUnit = "mm") -> Content:
+    """Return the content of a file of the run; bytes, and whatever a matrix is given as, are taken as they are.
+
+    In the file the lengths of a table end in their unit.
+    """
     if isinstance(value, bytes):
         return value
     if relative.endswith(".parquet"):
-        return parquet_bytes(value)
+        return parquet_bytes(named(value, unit))
     if relative.endswith(".npy"):
         content: Content = value
         return content
@@ -239,9 +242,9 @@ def encode_file(relative: str, value: Any) -> Content:
 
 
 def decode_file(path: Path) -> Any:
-    """Return the value of a file that `encode_file` made."""
+    """Return the value of a file that `encode_file` made; lengths have plain names."""
     if path.suffix == ".parquet":
-        return pd.read_parquet(path)
+        return plain(pd.read_parquet(path), place=str(path))[0]
     if path.suffix == ".npy":
         return ColumnFile(path)
     if path.parent.name == "models":
@@ -358,7 +361,7 @@ def _entry_of(record: Any) -> Entry | None:
         return None
 
 
-CANDIDATE_COLUMNS = ("candidate_id", "x_mm", "y_mm", "radius_mm", "response")
+CANDIDATE_COLUMNS = ("candidate_id", "x", "y", "radius", "response")
 FACTS, NAMES = b"overread.facts", b"overread.feature_names"
 
 
@@ -369,7 +372,7 @@ class Shard:
     Attributes
     ----------
     candidates
-        candidate_id, x_mm, y_mm, radius_mm, response.
+        candidate_id, x, y, radius, response.
     features
         Rows x features, float32, in the order of the candidates.
     feature_names
@@ -443,7 +446,9 @@ def decode_shard(content: bytes) -> Shard:
         facts, names = json.loads(metadata[FACTS]), tuple(json.loads(metadata[NAMES]))
         values = table.column("features").combine_chunks().flatten().to_numpy(zero_copy_only=False)
         features = values.astype(np.float32, copy=False).reshape(len(table), len(names))
-        candidates = table.select(list(CANDIDATE_COLUMNS)).to_pandas()
+        # Earlier versions wrote x_mm, whatever the unit.
+        found, _ = plain(table.drop_columns("features").to_pandas(), unit_of(table.column_names) or "mm")
+        candidates = found[list(CANDIDATE_COLUMNS)]
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise FormatError(f"not a shard: {type(error).__name__}") from None
     return Shard(candidates, features, names, facts)

@@ -35,12 +35,13 @@ from overread.study._inputs import StudyInputs, choose_marks, read_inputs
 from overread.study._settings import Settings, read_settings
 from overread.tables import (
     UNIT_WORDS,
+    LengthUnit,
     Problem,
+    check_sizes,
     convert_lengths,
     find_radii,
-    find_unit_spacing,
-    is_mm,
-    scale_lengths,
+    pixel_sides,
+    plain,
 )
 from overread.truth import LabelOptions, MergeOptions, tell_misfit
 
@@ -74,10 +75,9 @@ def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[P
             yield Problem(place, None, None, message, remedy.rstrip(")"), "error")
             return
         options = merge_options(own, sizes)
-        word = UNIT_WORDS[own.units.unit]
         told = [
-            (place, _tell_hits(marks, sizes, own, word)),
-            ("marks", tell_misfit(marks, options, word)),
+            (place, _tell_hits(marks, sizes, own)),
+            ("marks", tell_misfit(marks, options, own.units.unit)),
         ]
         named = f"group {group}: " if group else ""
         for file, words in told:
@@ -91,39 +91,39 @@ def measure_marks(
     """Return a group's marks in the study's unit, and the sizes that its numbers refer to."""
     own, unit = choose_marks(marks, settings.labels.groups, folder), settings.units.unit
     widths = np.empty(0)
-    if not is_mm(unit):
+    if images is not None:
+        own = convert_lengths(own, images, unit, str(find_path(folder, "marks")))
+    else:
+        own, _ = plain(own, "mm", str(find_path(folder, "marks")))
+    if unit != "mm":
         if images is None:
             raise InvalidInputError(
                 f"[units] unit = {unit!r} needs the images table (overread init {folder})"
             )
-        spacing = find_unit_spacing(images, unit, Path(find_path(folder, "images")))
-        own, widths = convert_lengths(own, images, spacing), images["width_px"].to_numpy(np.float64) * spacing
+        check_sizes(images, find_path(folder, "images"))
+        widths = images["width_px"].to_numpy(np.float64) * pixel_sides(images, unit)
     return own, find_reference_sizes(settings.to_plain(), StudyFacts(widths, find_radii(own)))
 
 
 def merge_options(settings: Settings, sizes: ReferenceSizes) -> MergeOptions:
     """Return how the marks will be merged: by the settings, with the unit's full size where they name none."""
-    options = MergeOptions(**dict(settings.merging), seed=settings.seed)
-    if "full_size_mm" in settings.merging.model_fields_set:
-        return options
-    return replace(options, full_size_mm=sizes.full_size)
+    return MergeOptions(**dict(settings.merging) | {"full_size": sizes.full_size}, seed=settings.seed)
 
 
-def _tell_hits(
-    marks: pd.DataFrame, sizes: ReferenceSizes, settings: Settings, word: str
-) -> tuple[str, str] | None:
+def _tell_hits(marks: pd.DataFrame, sizes: ReferenceSizes, settings: Settings) -> tuple[str, str] | None:
     """Say that objects are widened far beyond the marks when hits are counted; None where they are not."""
     radii = find_radii(marks)
-    least = getattr(settings.hits, "min_semi_axis_mm", None) or sizes.least_semi_axis
+    least = getattr(settings.hits, "min_semi_axis", None) or sizes.least_semi_axis
     if settings.hits.rule not in ("hit", "strict") or not len(radii):
         return None
     usual = float(np.median(radii))
     if least <= MOST_OF_LEAST * usual:
         return None
-    other = 'count in another unit ([units] unit = "px" or "fraction"), or ' if is_mm(word) else ""
+    word = UNIT_WORDS[settings.units.unit]
+    other = 'count in another unit ([units] unit = "px" or "percent"), or ' if word == "mm" else ""
     return (
         f"half of the marks have a radius below {usual:.3g} {word}, and an object is widened to at least "
-        f"{least:.3g} {word} when hits are counted ([hits] min_semi_axis_mm)",
+        f"{least:.3g} {word} when hits are counted ([hits] min_semi_axis)",
         f"{other}set the number",
     )
 
@@ -143,16 +143,13 @@ class StudyMarks:
     options, labels
         Of merging, and of soft labels.
     unit
-        Of the lengths, as it is written at an axis.
-    in_mm
-        Whether they are mm.
+        Of the lengths; their names are plain.
     """
 
     tables: MarkSet
     options: MergeOptions
     labels: LabelOptions
-    unit: str
-    in_mm: bool
+    unit: LengthUnit
 
 
 def take_study_marks(
@@ -183,22 +180,22 @@ def take_study_marks(
     """
     path = None if folder is None else folder / "study.toml"
     if folder is None or path is None or not path.is_file():
+        marks, own_unit = plain(tables.marks, place="marks")
         return StudyMarks(
-            tables, options or MergeOptions(), labels or LabelOptions(), UNIT_WORDS["mm"], in_mm=True
+            replace(tables, marks=marks), options or MergeOptions(), labels or LabelOptions(), own_unit
         )
     settings = read_settings(path)
     named = _name_groups(tables.marks, settings, folder) if by_group else tables.marks
     marks, sizes = measure_marks(named, tables.images, folder, _apart(settings))
     images, unit = tables.images, settings.units.unit
-    if not is_mm(unit):
-        spacing = find_unit_spacing(images, unit, find_path(folder, "images"))
-        images = images.assign(mm_per_px_x=spacing, mm_per_px_y=spacing)
+    if unit != "mm":
+        side = pixel_sides(images, unit)
+        images = images.assign(mm_per_px_x=side, mm_per_px_y=side)
     return StudyMarks(
         MarkSet(marks, tables.readings, images),
         _override(merge_options(settings, sizes), options),
         _override(settings.labels.make_options(), labels),
-        UNIT_WORDS[unit],
-        in_mm=is_mm(unit),
+        unit,
     )
 
 
@@ -249,23 +246,14 @@ class StudyDomain:
         """Read an image of the study, or another one as if it were."""
         return self.domain.read(path, mm_per_px=mm_per_px, mask=self.masks.get(image_id))
 
-    def to_tables(
+    def from_table(
         self, table: pd.DataFrame, image: DomainImage, mm_per_px: tuple[float, float] | None
     ) -> pd.DataFrame:
-        """Convert lengths from the domain's unit to that of the study's tables; pixels where these have no spacing."""
-        factor = (mm_per_px[0] if mm_per_px else 1.0) / image.mm_per_px
-        return scale_lengths(table, factor) if self._converts else table
-
-    def from_tables(
-        self, table: pd.DataFrame, image: DomainImage, mm_per_px: tuple[float, float] | None
-    ) -> pd.DataFrame:
-        """Convert lengths from the unit of the study's tables to that of the domain."""
-        factor = image.mm_per_px / (mm_per_px[0] if mm_per_px else 1.0)
-        return scale_lengths(table, factor) if self._converts else table
-
-    @property
-    def _converts(self) -> bool:
-        return not is_mm(self.domain.unit)
+        """Convert the lengths of a table of one image to the domain's unit, under plain names."""
+        sides = (image.source_mm_per_px if self.domain.unit == "mm" else mm_per_px) or (np.nan, np.nan)
+        width = (image.source_shape or image.shape)[1]
+        known = table[["image_id"]].drop_duplicates().assign(mm_per_px_x=sides[0], width_px=width)
+        return convert_lengths(table, known, self.domain.unit, "candidates")
 
 
 def read_study_domain(

@@ -16,6 +16,7 @@ from overread.tables._files import duplicated_rows
 from overread.tables._problems import Problem, Severity
 from overread.tables._schemas import schema_of
 from overread.tables._spelling import likeness_of, same_name, visible_text
+from overread.tables._units import ENDINGS, SPACING, LengthUnit, pixel_sides, plain, unit_of
 
 SMALLEST_AXIS_MM = 1e-3
 # The largest detectors are 43 cm wide: few marks are as large.
@@ -25,7 +26,7 @@ LARGEST_SHARE = 0.6
 # The largest detectors of projection radiography have sides of 430 mm: no object is longer than this.
 LARGEST_AXIS_MM = 500.0
 # Beyond this, whatever the image: pixels of the finest detectors, taken for mm, stay below it.
-LARGEST_PLACE_MM = 10_000.0
+LARGEST_PLACE: dict[LengthUnit, float] = {"mm": 10_000.0, "px": 1e6, "percent": 10_000.0}
 # As in images/spacing.py, which this stage does not import.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 ONE_READER = (
@@ -41,14 +42,13 @@ def check_study(
     images: pd.DataFrame | None = None,
     *,
     files: tuple[str, str, str] = ("marks", "readings", "images"),
-    in_mm: bool = True,
     spelling: bool = True,
 ) -> list[Problem]:
     """All problems of the three tables, alone and against each other; see `check_readings` for spelling."""
     return [
         *(check_images(images, file=files[2]) if images is not None else []),
         *check_readings(readings, images, file=files[1], spelling=spelling),
-        *check_marks(marks, readings, images, file=files[0], in_mm=in_mm),
+        *check_marks(marks, readings, images, file=files[0]),
     ]
 
 
@@ -186,21 +186,21 @@ def check_marks(
     images: pd.DataFrame | None = None,
     *,
     file: str = "marks",
-    in_mm: bool = True,
 ) -> list[Problem]:
     """List the problems of a marks table: bad shapes, readers without a reading, marks outside the image.
 
-    Lengths that no radiograph holds are told where lengths are in mm: in_mm, and the images table has no pixels of
-    1 x 1 mm, which is how `overread import --mm-per-px px` says that lengths are pixels.
+    Lengths that no radiograph holds are told where lengths are in mm and the images table has no pixels of 1 x 1 mm,
+    by which earlier versions said that lengths are pixels.
     """
     problems = [*_missing_columns(marks, "marks", file)]
     if problems:
         return problems
+    unit = unit_of(marks.columns, file)
     problems += duplicated_rows(marks, schema_of("marks"), file)
     problems += _bad_shapes(marks, file)
     problems += _copied_marks(marks, file)
     problems += _angles_like_radians(marks, file)
-    if in_mm:
+    if unit == "mm":
         problems += _odd_lengths(marks, images, file)
     if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
         problems += _marks_without_reading(marks, readings, file)
@@ -213,7 +213,7 @@ def check_marks(
 
 def _copied_marks(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Find marks that repeat another of the same reader: same image, place, size and label."""
-    keys = ["image_id", "reader_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+    keys = ["image_id", "reader_id", *(name for name in marks if name in ENDINGS), "angle_deg"]
     keys += ["label"] if "label" in marks else []
     for row in np.flatnonzero(marks.duplicated(keys).to_numpy()):
         message = f"reader {quote_cell(marks['reader_id'].iloc[row])} has this mark twice"
@@ -223,7 +223,8 @@ def _copied_marks(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
 def _angles_like_radians(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Tell of angles that turn something, are all within 2 pi, and are not whole numbers."""
     angles = marks["angle_deg"].to_numpy(float)
-    turned = (angles != 0) & (marks["semi_major_mm"] != marks["semi_minor_mm"]).to_numpy()
+    lengths, _ = plain(marks)
+    turned = (angles != 0) & (lengths["semi_major"] != lengths["semi_minor"]).to_numpy()
     # Angles drawn at random are three times within 2 pi in one table of 20,000.
     if len(np.unique(angles[turned])) >= 3 and look_like_radians(angles[turned]):
         row = int(np.flatnonzero(turned)[0])
@@ -238,11 +239,11 @@ def look_like_radians(angles: NDArray[np.float64]) -> bool:
 
 def _in_the_first_pixel(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Refuse marks of which all lie within the first pixel of their image: fractions, taken for pixels."""
-    if marks.empty or not {"mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+    lengths, unit = plain(marks)
+    x, y = (lengths["image_id"].map(side).to_numpy(float) for side in _pixel_sides(images, unit))
+    if marks.empty:
         return
-    listed = images.drop_duplicates("image_id").set_index("image_id")
-    x, y = (marks["image_id"].map(listed[name]).to_numpy(float) for name in ("mm_per_px_x", "mm_per_px_y"))
-    sizes = ((marks["x_mm"], x), (marks["y_mm"], y), (marks["semi_major_mm"], np.maximum(x, y)))
+    sizes = ((lengths["x"], x), (lengths["y"], y), (lengths["semi_major"], np.maximum(x, y)))
     if all(((length >= 0) & (length < pixel)).all() for length, pixel in sizes):
         yield Problem(
             file,
@@ -255,18 +256,18 @@ def _in_the_first_pixel(marks: pd.DataFrame, images: pd.DataFrame, file: str) ->
 
 def _bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Centres and angles that are not finite; semi-axes that are not positive, or that end in no image."""
-    for name in ("x_mm", "y_mm", "angle_deg"):
+    for name in (*_names(marks, "x", "y"), "angle_deg"):
         values = marks[name].to_numpy(float)
         yield from _at_rows(
             ~np.isfinite(values), values, file, name, "give a finite number", note="not finite"
         )
     yield from _far_places(marks, file)
-    for name in ("semi_major_mm", "semi_minor_mm"):
+    for name in _names(marks, "semi_major", "semi_minor"):
         values = marks[name].to_numpy(float)
         good = np.isfinite(values) & (values > 0)
         remedy = "give a positive length, or take the mark out"
         yield from _at_rows(~good, values, file, name, remedy, note="not a positive length")
-        endless = good & (values > LARGEST_PLACE_MM)
+        endless = good & (values > LARGEST_PLACE[ENDINGS[name][1]])
         yield from _at_rows(endless, values, file, name, UNITS, note="longer than any image")
 
 
@@ -275,7 +276,7 @@ def _odd_lengths(marks: pd.DataFrame, images: pd.DataFrame | None, file: str) ->
     mm = ~marks["image_id"].isin(images_in_pixels(images)).to_numpy(bool)
     for name in ("semi_major_mm", "semi_minor_mm"):
         values = marks[name].to_numpy(float)
-        good = mm & np.isfinite(values) & (values > 0) & (values <= LARGEST_PLACE_MM)
+        good = mm & np.isfinite(values) & (values > 0) & (values <= LARGEST_PLACE["mm"])
         long = good & (values > LARGEST_AXIS_MM)
         yield from _at_rows(long, values, file, name, UNITS, note=f"more than {LARGEST_AXIS_MM:g} mm")
         tiny = good & (values < SMALLEST_AXIS_MM)
@@ -293,24 +294,27 @@ def images_in_pixels(images: pd.DataFrame | None) -> list[str]:
 
 def _far_places(table: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Finite centres that lie in no image at all, whatever its size."""
-    for name in ("x_mm", "y_mm"):
+    for name in _names(table, "x", "y"):
         values = table[name].to_numpy(float)
-        far = np.isfinite(values) & (np.abs(values) > LARGEST_PLACE_MM)
+        far = np.isfinite(values) & (np.abs(values) > LARGEST_PLACE[ENDINGS[name][1]])
         yield from _at_rows(far, values, file, name, UNITS, note="further out than any image reaches")
 
 
 def check_candidates(candidates: pd.DataFrame, *, file: str = "candidates") -> list[Problem]:
     """List the problems of a candidates table: places, radii and responses that no candidate can have."""
     problems: list[Problem] = []
-    for name in ("x_mm", "y_mm", *(["response"] if "response" in candidates else [])):
+    for name in (*_names(candidates, "x", "y"), *(["response"] if "response" in candidates else [])):
         values = candidates[name].to_numpy(float)
         wrong = ~np.isfinite(values)
         problems += _at_rows(wrong, values, file, name, "give a finite number", note="not finite")
     problems += _far_places(candidates, file)
-    radius = candidates["radius_mm"].to_numpy(float)
-    wrong = ~((radius > 0) & (radius <= LARGEST_AXIS_MM))
-    note = f"not a radius above 0 and at most {LARGEST_AXIS_MM:g} mm"
-    return [*problems, *_at_rows(wrong, radius, file, "radius_mm", UNITS, note=note)]
+    (name,) = _names(candidates, "radius")
+    unit = ENDINGS[name][1]
+    largest = LARGEST_AXIS_MM if unit == "mm" else LARGEST_PLACE[unit]
+    radius = candidates[name].to_numpy(float)
+    wrong = ~((radius > 0) & (radius <= largest))
+    note = f"not a radius above 0 and at most {largest:g} {unit}"
+    return [*problems, *_at_rows(wrong, radius, file, name, UNITS, note=note)]
 
 
 def _marks_without_reading(marks: pd.DataFrame, readings: pd.DataFrame, file: str) -> Iterator[Problem]:
@@ -331,34 +335,42 @@ def _unknown_images(table: pd.DataFrame, unknown: NDArray[np.bool_], file: str) 
 
 
 def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Centres outside the image (a warning), or outside by a whole image (an error)."""
-    for centre, size, spacing in (("x_mm", "width_px", "mm_per_px_x"), ("y_mm", "height_px", "mm_per_px_y")):
-        if size not in images or spacing not in images:
-            continue
-        listed = images.drop_duplicates("image_id").set_index("image_id")
-        extent = marks["image_id"].map(listed[size] * listed[spacing]).to_numpy(float)
+    """Centres outside the image (a warning), or outside by a whole image (an error); marks that take up most of it."""
+    unit = unit_of(marks.columns, file) or "mm"
+    extents = []
+    listed = images.drop_duplicates("image_id").set_index("image_id")
+    for name, size, side in zip(
+        ("x", "y"), ("width_px", "height_px"), _pixel_sides(images, unit), strict=True
+    ):
+        pixels = listed[size] if size in listed else pd.Series(np.nan, index=listed.index)
+        extent = marks["image_id"].map(pixels * side).to_numpy(float)
+        extents.append(extent)
+        centre = f"{name}_{unit}"
         place = marks[centre].to_numpy(float)
         beyond = np.maximum(-place, place - extent)
         far = beyond >= extent
         yield from _at_rows(far, place, file, centre, UNITS, note="outside its image by a whole image")
         near = (beyond > 0) & ~far
         yield from _at_rows(near, place, file, centre, UNITS, "warning", note="outside its image")
-    if "semi_major_mm" in marks:
-        yield from _too_large_for_the_image(marks, images, file)
+    if (name := f"semi_major_{unit}") in marks:
+        axis = marks[name].to_numpy(float)
+        large = 2 * axis > LARGEST_SHARE * np.minimum(*extents)
+        note = f"more than {LARGEST_SHARE:.0%} of its image when doubled"
+        yield from _at_rows(large, axis, file, name, UNITS, "warning", note=note)
 
 
-def _too_large_for_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Find marks that take up most of their image."""
-    if not {"width_px", "height_px", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
-        return
+def _pixel_sides(images: pd.DataFrame, unit: LengthUnit) -> Iterator[pd.Series[float]]:
+    """Width and height of a pixel in a unit by image id; NaN where the images table does not tell them."""
     listed = images.drop_duplicates("image_id").set_index("image_id")
-    sides = [listed["width_px"] * listed["mm_per_px_x"], listed["height_px"] * listed["mm_per_px_y"]]
-    shorter = np.minimum(*(marks["image_id"].map(side).to_numpy(float) for side in sides))
-    axis = marks["semi_major_mm"].to_numpy(float)
-    note = f"more than {LARGEST_SHARE:.0%} of its image when doubled"
-    yield from _at_rows(
-        2 * axis > LARGEST_SHARE * shorter, axis, file, "semi_major_mm", UNITS, "warning", note=note
-    )
+    for name in SPACING:
+        unknown = pd.Series(np.nan, index=listed.index)
+        yield listed.get(name, unknown) if unit == "mm" else unknown.fillna(1.0) * pixel_sides(listed, unit)
+
+
+def _names(table: pd.DataFrame, *names: str) -> list[str]:
+    """Names of lengths as the table has them, with their unit."""
+    unit = unit_of(table.columns) or "mm"
+    return [f"{name}_{unit}" for name in names]
 
 
 def _at_rows(
@@ -379,7 +391,7 @@ def _at_rows(
 
 def _missing_columns(table: pd.DataFrame, kind: str, file: str) -> Iterator[Problem]:
     """Find required columns that a data frame lacks, and columns of lengths that are not numbers."""
-    schema = schema_of(kind)
+    schema = schema_of(kind).of_header(table.columns, file)
     for column in schema.columns:
         if column.name not in table:
             if column.required:

@@ -69,7 +69,8 @@ def read_table(path: str | Path, kind: str) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The schema's columns first, then the others in the file's order. Ids are strings, kept exactly.
+        The schema's columns first, then the others in the file's order. Ids are strings, kept exactly; lengths are in
+        the unit in which their names end.
 
     Raises
     ------
@@ -122,6 +123,7 @@ def _scan_bytes(content: bytes, path: Path, schema: Schema) -> TableScan:
 def _scan_cells(cells: Cells, path: Path, schema: Schema) -> TableScan:
     """Read the cells of a CSV file, column by column, by the schema's types."""
     header = [unguard_formula(name) for name in cells.header]
+    schema = schema.of_header(header, str(path))
     check_header(header, schema, path)
     columns: dict[str, pd.Series[Any]] = {}
     problems: list[Problem] = []
@@ -173,6 +175,7 @@ def _scan_parquet(content: bytes, path: Path, schema: Schema) -> TableScan:
             table = file.read()
     except (OSError, pa.ArrowException) as error:
         raise TableError(f"{path}: cannot be read as Parquet: {_first_line(error)}") from error
+    schema = schema.of_header(table.column_names, str(path))
     check_header(table.column_names, schema, path)
     columns: dict[str, pd.Series[Any]] = {}
     problems: list[Problem] = []

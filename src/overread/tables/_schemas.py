@@ -1,16 +1,19 @@
 """The columns of every table that passes between the stages.
 
-Ids are text and are kept exactly. Every length carries its unit in its name. The origin is the top-left
-corner of the image, x to the right, y down; ``angle_deg`` is the direction of the major axis, clockwise on
+Ids are text and are kept exactly. In a file, the name of a length ends in its unit: ``x_mm``. The origin is the
+top-left corner of the image, x to the right, y down; ``angle_deg`` is the direction of the major axis, clockwise on
 screen from +x.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
-Type = Literal["id", "text", "number", "count", "flag", "ids", "any"]
+from overread.tables._units import unit_of
+
+Type = Literal["id", "text", "number", "length", "count", "flag", "ids", "any"]
 
 
 @dataclass(frozen=True)
@@ -20,9 +23,10 @@ class Column:
     Parameters
     ----------
     name : str
-        Its name in the file and in the data frame.
-    type : {"id", "text", "number", "count", "flag", "ids", "any"}
+        Its name; a length has its unit after it in files and in frames that are given or returned.
+    type : {"id", "text", "number", "length", "count", "flag", "ids", "any"}
         ``id``: non-empty text. ``text``: text, may be empty. ``number``: floating point, NaN where empty.
+        ``length``: a number, in the unit in which its name ends.
         ``count``: a whole number. ``flag``: true or false. ``ids``: a list of ids (JSON in a CSV cell).
         ``any``: text in CSV, whatever is stored in Parquet.
     required : bool
@@ -62,6 +66,23 @@ class Schema:
         """Type of a column, also of one that the schema does not name."""
         return next((column.type for column in self.columns if column.name == name), self.others)
 
+    def of_header(self, header: Iterable[str], place: str) -> Schema:
+        """Return the schema of a table with these columns: its lengths are numbers in the unit that their names tell.
+
+        Raises
+        ------
+        TableError
+            If the names tell two units.
+        """
+        if not any(one.type == "length" for one in self.columns):
+            return self
+        unit = unit_of(header, place) or "mm"
+        columns = (
+            replace(one, name=f"{one.name}_{unit}", type="number") if one.type == "length" else one
+            for one in self.columns
+        )
+        return replace(self, columns=tuple(columns))
+
     @property
     def required(self) -> tuple[str, ...]:
         """Names of the columns without which the table is refused."""
@@ -71,13 +92,13 @@ class Schema:
 IMAGE = Column("image_id", "id", meaning="The image.")
 READER = Column("reader_id", "id", meaning="Who read it.")
 CENTRE = (
-    Column("x_mm", "number", meaning="Centre, from the image's left edge."),
-    Column("y_mm", "number", meaning="Centre, from its top edge."),
+    Column("x", "length", meaning="Centre, from the image's left edge."),
+    Column("y", "length", meaning="Centre, from its top edge."),
 )
 ELLIPSE = (
     *CENTRE,
-    Column("semi_major_mm", "number", meaning="Half of the longer axis."),
-    Column("semi_minor_mm", "number", meaning="Half of the shorter axis."),
+    Column("semi_major", "length", meaning="Half of the longer axis."),
+    Column("semi_minor", "length", meaning="Half of the shorter axis."),
     Column("angle_deg", "number", meaning="Direction of the longer axis, clockwise on screen from +x."),
 )
 CANDIDATE = (IMAGE, Column("candidate_id", "id", meaning="The candidate; unique in its image."))
@@ -167,7 +188,7 @@ SCHEMAS: dict[str, Schema] = {
             columns=(
                 *CANDIDATE,
                 *CENTRE,
-                Column("radius_mm", "number", meaning="Radius of the circle that stands for it."),
+                Column("radius", "length", meaning="Radius of the circle that stands for it."),
                 Column("response", "number", required=False, meaning="How strongly the finder answered."),
                 # Of the detections that ``overread detect`` writes, which are candidates too.
                 Column("image", "text", required=False, meaning="File, in what `overread detect` writes."),

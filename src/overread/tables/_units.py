@@ -1,12 +1,15 @@
-"""Units of lengths: mm, pixels, or per cent of an image's width, and conversion of tables between them.
+"""Units of lengths: millimetres, pixels, or per cent of an image's width.
 
-Columns of lengths end in ``_mm`` whatever the unit of the study is.
+A column of lengths says its unit at the end of its name, in files and in the frames that public functions take and
+return: ``x_mm``, ``x_px``, ``x_percent``. Inside the package the names are plain (``x``), and whoever holds the frame
+knows its unit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,33 +18,92 @@ from numpy.typing import NDArray
 from overread.errors import TableError
 
 Floats = NDArray[np.float64]
-LengthUnit = Literal["mm", "px", "fraction"]
+LengthUnit = Literal["mm", "px", "percent"]
 
-UNIT_WORDS = {"mm": "mm", "px": "px", "fraction": "% of the width"}
+UNIT_WORDS = {"mm": "mm", "px": "px", "percent": "% of the width"}
 """Units as they are written at an axis."""
-UNIT_ENDINGS = {"mm": "mm", "px": "px", "fraction": "percent"}
-"""Endings of the columns of a table that is for other tools."""
-PERCENT = 100.0
-"""Where lengths are fractions of the picture's width they are counted in per cent of it."""
+LENGTHS = ("x", "y", "semi_major", "semi_minor", "radius", "diameter")
+"""Columns of lengths, by their plain names."""
 SPACING = ("mm_per_px_x", "mm_per_px_y")
-LENGTHS = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "radius_mm", "diameter_mm")
-"""Columns of a study's tables that are lengths."""
+ENDINGS: dict[str, tuple[str, LengthUnit]] = {
+    f"{name}_{unit}": (name, unit) for name in LENGTHS for unit in get_args(LengthUnit)
+}
 # Sides of a pixel that differ by less are one: rounding in a table explains it.
 SQUARE_WITHIN = 0.01
 
 
-def is_mm(unit: str) -> bool:
-    """Whether lengths in the unit are lengths in the patient, which need no conversion."""
-    return unit == "mm"
-
-
-def find_unit_spacing(images: pd.DataFrame, unit: str, file: Path) -> Floats:
-    """Return the side of a pixel in the unit (px or fraction), image by image.
+def unit_of(columns: Iterable[str], place: str = "the table") -> LengthUnit | None:
+    """Return the unit that the names of the lengths end in; None where no name has such an ending.
 
     Raises
     ------
     TableError
-        If the images table lacks the widths that the unit is made of, or pixels are not square.
+        If two names end in different units.
+    """
+    found = [name for name in columns if name in ENDINGS]
+    for name in found:
+        if ENDINGS[name][1] != ENDINGS[found[0]][1]:
+            raise TableError(
+                f"{place}: columns {found[0]} and {name}: lengths in two units (give all lengths of a table in one)"
+            )
+    return ENDINGS[found[0]][1] if found else None
+
+
+def plain(
+    frame: pd.DataFrame, unit: LengthUnit | None = None, place: str = "the table"
+) -> tuple[pd.DataFrame, LengthUnit]:
+    """Return a table with plain names of lengths, and their unit.
+
+    Parameters
+    ----------
+    frame
+        Lengths end in their unit, or are plain where the unit is given.
+    unit
+        Unit of plain names; where names end in a unit, it has to be this one.
+    place
+        File or table, for messages.
+
+    Raises
+    ------
+    TableError
+        If nothing says the unit, or two things say different ones.
+    """
+    named_unit = unit_of(frame.columns, place)
+    bare = [name for name in LENGTHS if name in frame]
+    if named_unit is None:
+        if unit is None and bare:
+            raise TableError(
+                f"{place}: column {bare[0]}: nothing says the unit (name it {bare[0]}_mm, {bare[0]}_px or "
+                f"{bare[0]}_percent, or give unit=)"
+            )
+        return frame, unit or "mm"
+    ended = next(name for name in frame.columns if name in ENDINGS)
+    if bare:
+        raise TableError(
+            f"{place}: columns {bare[0]} and {ended}: give all lengths of a table with their unit, or none"
+        )
+    if unit not in (None, named_unit):
+        raise TableError(f"{place}: column {ended}: lengths in {named_unit}, where {unit} is asked for")
+    return frame.rename(columns={name: plain_name for name, (plain_name, _) in ENDINGS.items()}), named_unit
+
+
+def name_lengths(names: Iterable[str], unit: LengthUnit) -> list[str]:
+    """Return plain names of columns with the unit after those of lengths."""
+    return [f"{name}_{unit}" if name in LENGTHS else name for name in names]
+
+
+def named(frame: pd.DataFrame, unit: LengthUnit) -> pd.DataFrame:
+    """Return a table whose plain names of lengths end in the unit."""
+    return frame.set_axis(name_lengths(frame.columns, unit), axis=1)
+
+
+def check_sizes(images: pd.DataFrame, file: Path) -> None:
+    """Refuse an images table from which lengths in pixels or per cent cannot be counted.
+
+    Raises
+    ------
+    TableError
+        If the width of an image is not known, or pixels are not square.
     """
     widths = images["width_px"].to_numpy(np.float64) if "width_px" in images else np.full(len(images), np.nan)
     empty = np.flatnonzero(np.isnan(widths))
@@ -58,38 +120,62 @@ def find_unit_spacing(images: pd.DataFrame, unit: str, file: Path) -> Floats:
                 f"{file}, row {uneven[0] + 2}, column {SPACING[1]}: pixels are not square, so that lengths cannot be"
                 ' counted in them (use [units] unit = "mm")'
             )
-    return np.ones(len(images)) if unit == "px" else PERCENT / widths
 
 
-def find_spacing(images: pd.DataFrame) -> Floats:
-    """Return the side of a pixel of each image in the unit of an images table; 1 where it tells none."""
-    if SPACING[0] not in images:
+def pixel_sides(images: pd.DataFrame, unit: LengthUnit) -> Floats:
+    """Return the side of a pixel of each image in a unit; NaN where the images table does not tell it."""
+    if unit == "px":
         return np.ones(len(images))
-    return images[SPACING[0]].fillna(1.0).to_numpy(np.float64)
+    name = SPACING[0] if unit == "mm" else "width_px"
+    values = images[name].to_numpy(np.float64) if name in images else np.full(len(images), np.nan)
+    return values if unit == "mm" else 100.0 / values
 
 
-def convert_lengths(table: pd.DataFrame, images: pd.DataFrame, spacing: Floats) -> pd.DataFrame:
-    """Convert the lengths of a table with image_id to the unit.
+def convert_lengths(
+    table: pd.DataFrame, images: pd.DataFrame, unit: LengthUnit, place: str = "the table"
+) -> pd.DataFrame:
+    """Convert the lengths of a table with image_id to a unit, under plain names.
 
     Parameters
     ----------
     table
-        Lengths are in the unit that the images' mm_per_px speaks of; pixels without.
+        Lengths end in their unit.
     images
-        The images table as it was read.
-    spacing
-        Side of a pixel of each image in the new unit.
+        Tells the size of a pixel in mm, and the width, of every image where they are needed.
+    unit
+        What they are converted to.
+    place
+        File of the table, for messages.
+
+    Raises
+    ------
+    TableError
+        If the images table does not tell what the conversion needs.
     """
-    factors = dict(zip(images["image_id"], spacing / find_spacing(images), strict=True))
-    return scale_lengths(table, table["image_id"].map(factors).astype(np.float64))
+    found, own = plain(table, place=place)
+    if own == unit or not len(found):
+        return found
+    sides = pixel_sides(images, unit) / pixel_sides(images, own)
+    factors = found["image_id"].map(dict(zip(images["image_id"], sides, strict=True))).astype(np.float64)
+    unknown = np.flatnonzero(factors.isna())
+    if len(unknown):
+        needed = " and ".join(
+            name for one, name in (("mm", "mm_per_px_x"), ("percent", "width_px")) if one in (own, unit)
+        )
+        raise TableError(
+            f"{place}, row {unknown[0] + 2}, column x_{own}: lengths are in {own} and wanted in {unit}, and the images "
+            f"table has no {needed} of image {found['image_id'].iloc[unknown[0]]!r} (give it; or, if the lengths are "
+            f"in {unit} already, name the columns x_{unit} and so on)"
+        )
+    return scale_lengths(found, factors)
 
 
 def scale_lengths(table: pd.DataFrame, factor: float | pd.Series[float]) -> pd.DataFrame:
-    """Multiply every length of a table."""
+    """Multiply every length of a table with plain names."""
     return table.assign(**{name: table[name] * factor for name in LENGTHS if name in table})
 
 
 def find_radii(marks: pd.DataFrame) -> Floats:
-    """Return the radii of discs of the marks' areas."""
-    axes = marks[["semi_major_mm", "semi_minor_mm"]].to_numpy(np.float64)
+    """Return the radii of discs of the areas of marks with plain names."""
+    axes = marks[["semi_major", "semi_minor"]].to_numpy(np.float64)
     return np.asarray(np.sqrt(axes.prod(axis=1)))

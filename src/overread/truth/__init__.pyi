@@ -10,6 +10,7 @@ from ._hits import RuleParameter as RuleParameter
 from ._hits import candidate_hits as candidate_hits
 from ._hits import hit_rule_parameters as hit_rule_parameters
 from ._hits import make_hit_rule as make_hit_rule
+from ._hits import plain_pair as plain_pair
 from ._hits import rule_parameter as rule_parameter
 from ._labels import ADJUDICATION_FILE as ADJUDICATION_FILE
 from ._labels import DECISIONS as DECISIONS
@@ -19,6 +20,7 @@ from ._labels import reading_range as reading_range
 from ._labels import soft_labels as soft_labels
 from ._merging import merge_marks as merge_marks
 from ._merging import merge_objects as merge_objects
+from ._options import FULL_SIZE_MM as FULL_SIZE_MM
 from ._options import LabelOptions as LabelOptions
 from ._options import MergeOptions as MergeOptions
 from ._plots import MarkedPicture as MarkedPicture

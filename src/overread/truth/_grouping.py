@@ -110,7 +110,7 @@ def thresholds(first: FloatArray, second: FloatArray, options: MergeOptions) -> 
     """Threshold T of each pair.
 
     T = min(T0, T0 / 20 max(D_i, D_j)) for a pair that is similar in size and position, else
-    T = min(T0, T0 / 20 min(D_i, D_j)); sizes D in mm.
+    T = min(T0, T0 / 20 min(D_i, D_j)); sizes D in mm, or `MergeOptions.full_size` in place of 20.
     """
     if options.threshold == "fixed":
         return np.full(len(first), options.t0)
@@ -124,7 +124,8 @@ def thresholds(first: FloatArray, second: FloatArray, options: MergeOptions) -> 
     distance = np.hypot(first[:, 0] - second[:, 0], first[:, 1] - second[:, 1]) / unit
     similar = (fraction > options.similar_size) & (distance < options.similar_distance)
     size = np.where(similar, larger, smaller)
-    return np.asarray(np.minimum(options.t0, options.t0 / options.full_size_mm * size))
+    assert options.full_size is not None, "options in a unit"
+    return np.asarray(np.minimum(options.t0, options.t0 / options.full_size * size))
 
 
 def stars(pairs: Pairs, sizes: FloatArray) -> IntArray:

@@ -9,9 +9,10 @@ Only NumPy is imported here: commands show the rules in their help. `docs/how-to
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError, TableError
 from overread.marks import ELLIPSE_COLUMNS, equal_area_diameters, normalized_ellipses
+from overread.tables import UNIT_WORDS, LengthUnit, name_lengths, plain, unit_of
 from overread.truth._kernels import near_pairs
 
 FloatArray = NDArray[np.float64]
@@ -32,7 +34,7 @@ LARGEST_MM, LARGEST_SCALE = 100.0, 10.0
 
 @dataclass(frozen=True)
 class RuleParameter:
-    """A number that a rule takes; ``default`` is None where it has to be given, ``example`` is a usual value."""
+    """A number that a rule takes; ``default`` is None where there is none, ``example`` is a usual value."""
 
     name: str
     default: float | None
@@ -40,12 +42,22 @@ class RuleParameter:
     example: float
 
 
-def rule_parameter(description: str, default: float | None = None, *, example: float | None = None) -> Any:
-    """Field of a rule with the sentence that settings and commands show; without a default it must be given."""
-    kept = MISSING if default is None else default
+def rule_parameter(
+    description: str,
+    default: float | None = None,
+    *,
+    example: float | None = None,
+    default_mm: float | None = None,
+) -> Any:
+    """Field of a rule with the sentence that settings and commands show; without a default it must be given.
+
+    A length whose usual value is one in mm has ``default_mm``: None stands for it, and has to be a number in px.
+    """
+    kept = MISSING if default is None and default_mm is None else default
+    shown = next((value for value in (example, default, default_mm) if value is not None), None)
     return field(
         default=kept,
-        metadata={"description": description, "example": default if example is None else example},
+        metadata={"description": description, "example": shown, "default_mm": default_mm},
     )
 
 
@@ -54,8 +66,9 @@ def _require(met: object, otherwise: str) -> None:
         raise InvalidInputError(f"hit rule: {otherwise}")
 
 
-def _require_length(name: str, value: float) -> None:
-    _require(0.0 <= value <= LARGEST_MM, f"{name} must be 0 to {LARGEST_MM:g} mm, not {value:g}")
+def _require_length(name: str, value: float, unit: LengthUnit | None) -> None:
+    largest = LARGEST_MM if unit == "mm" else sys.float_info.max
+    _require(0.0 <= value <= largest, f"{name} must be 0 to {LARGEST_MM:g} mm, not {value:g}")
 
 
 @dataclass(frozen=True)
@@ -71,15 +84,37 @@ class HitRule(ABC):
     kind
         By which fingerprints and locked operating points call it; the same for rules that differ in defaults only.
     columns
-        What the rule needs of a candidate; x_mm and y_mm come first.
+        What the rule needs of a candidate; x and y come first.
     sentence
         What the rule says, for help and settings.
+    unit
+        Of its lengths; None: that of the tables.
     """
 
     name: ClassVar[str]
     kind: ClassVar[str]
-    columns: ClassVar[tuple[str, ...]] = ("x_mm", "y_mm")
+    columns: ClassVar[tuple[str, ...]] = ("x", "y")
     sentence: ClassVar[str]
+
+    unit: LengthUnit | None = field(default=None, kw_only=True)
+
+    def in_unit(self, unit: LengthUnit) -> Self:
+        """Return the rule for tables in a unit, with the usual lengths filled in.
+
+        Raises
+        ------
+        InvalidInputError
+            If a length is not given whose usual value is one in mm, and the unit is not mm; or the rule is in another.
+        """
+        _require(self.unit in (None, unit), f"its lengths are in {self.unit}, those of the tables in {unit}")
+        missing = {
+            one.name: one.metadata["default_mm"]
+            for one in fields(self)
+            if one.metadata.get("default_mm") is not None and getattr(self, one.name) is None
+        }
+        for name, usual in missing.items():
+            _require(unit == "mm", f"{name} is {usual:g} mm where lengths are in mm; give {name} in {unit}")
+        return replace(self, unit=unit, **missing)
 
     @abstractmethod
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -98,8 +133,8 @@ class HitRule(ABC):
 class EllipseHit(HitRule):
     """The candidate's centre lies in the GT's ellipse.
 
-    The ellipse's semi-axes are first multiplied by ``scale``, then raised to at least ``min_semi_axis_mm``, then
-    widened by ``margin_mm``.
+    The ellipse's semi-axes are first multiplied by ``scale``, then raised to at least ``min_semi_axis``, then
+    widened by ``margin``.
     """
 
     name = "hit"
@@ -108,17 +143,21 @@ class EllipseHit(HitRule):
 
     scale: float = rule_parameter("Factor of the GT's semi-axes.", 1.0)
     # Chosen by eye; what it costs in luck is measured by `overread.froc.chance_level`.
-    min_semi_axis_mm: float = rule_parameter("Least semi-axis of the GT, after the factor.", 5.0)
-    margin_mm: float = rule_parameter("Widens the GT's semi-axes, after all else.", 0.0)
+    min_semi_axis: float | None = rule_parameter(
+        "Least semi-axis of the GT, after the factor.", default_mm=5.0
+    )
+    margin: float = rule_parameter("Widens the GT's semi-axes, after all else.", 0.0)
 
     def __post_init__(self) -> None:
         _require(0.0 < self.scale <= LARGEST_SCALE, f"scale must be above 0 and at most 10, not {self.scale}")
-        for name in ("min_semi_axis_mm", "margin_mm"):
-            _require_length(name, getattr(self, name))
+        for name, value in (("min_semi_axis", self.min_semi_axis), ("margin", self.margin)):
+            if value is not None:
+                _require_length(name, value, self.unit)
 
     def semi_axes(self, ellipses: FloatArray) -> FloatArray:
         """Semi-axes that are tested."""
-        return np.asarray(np.maximum(self.scale * ellipses[:, 2:4], self.min_semi_axis_mm) + self.margin_mm)
+        assert self.min_semi_axis is not None, "a rule in a unit"
+        return np.asarray(np.maximum(self.scale * ellipses[:, 2:4], self.min_semi_axis) + self.margin)
 
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nothing around a candidate, the longer semi-axis around a GT."""
@@ -136,8 +175,10 @@ class EllipseHit(HitRule):
     def describe(self) -> str:
         """Say which semi-axes are tested."""
         axes = "" if self.scale == 1.0 else f" times {self.scale:g}"
-        margin = "" if self.margin_mm == 0.0 else f", widened by {self.margin_mm:g} mm"
-        return f"centre in the GT's ellipse, semi-axes{axes} at least {self.min_semi_axis_mm:g} mm{margin}"
+        rule = self.in_unit(self.unit or "mm")
+        word = UNIT_WORDS[self.unit or "mm"]
+        margin = "" if self.margin == 0.0 else f", widened by {self.margin:g} {word}"
+        return f"centre in the GT's ellipse, semi-axes{axes} at least {rule.min_semi_axis:g} {word}{margin}"
 
 
 @dataclass(frozen=True)
@@ -149,50 +190,50 @@ class StrictEllipseHit(EllipseHit):
 
     # Chosen by eye, for a hit in the middle of the GT.
     scale: float = rule_parameter("Factor of the GT's semi-axes.", 0.5)
-    min_semi_axis_mm: float = rule_parameter("Least semi-axis of the GT, after the factor.", 4.0)
+    min_semi_axis: float | None = rule_parameter(
+        "Least semi-axis of the GT, after the factor.", default_mm=4.0
+    )
 
 
 @dataclass(frozen=True)
 class DistanceHit(HitRule):
-    """The centres are at most ``max_distance_mm`` apart."""
+    """The centres are at most ``max_distance`` apart."""
 
     name = "distance"
     kind = "distance"
-    sentence = "the centres are at most max_distance_mm apart"
+    sentence = "the centres are at most max_distance apart"
 
-    max_distance_mm: float = rule_parameter("Largest distance of the centres.", example=10.0)
+    max_distance: float = rule_parameter("Largest distance of the centres.", example=10.0)
 
     def __post_init__(self) -> None:
-        limit = self.max_distance_mm
-        _require(
-            limit is not None and limit >= 0.0, f"kind 'distance' needs max_distance_mm >= 0, not {limit}"
-        )
-        _require_length("max_distance_mm", limit)
+        limit = self.max_distance
+        _require(limit is not None and limit >= 0.0, f"kind 'distance' needs max_distance >= 0, not {limit}")
+        _require_length("max_distance", limit, self.unit)
 
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nothing around a candidate, the distance around a GT."""
-        return np.zeros(len(points)), np.full(len(ellipses), self.max_distance_mm * SLACK)
+        return np.zeros(len(points)), np.full(len(ellipses), self.max_distance * SLACK)
 
     def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
         """Whether the centres are near enough."""
         dx, dy = points[:, 0] - ellipses[:, 0], points[:, 1] - ellipses[:, 1]
-        return np.asarray(np.hypot(dx, dy) <= self.max_distance_mm)
+        return np.asarray(np.hypot(dx, dy) <= self.max_distance)
 
     def describe(self) -> str:
         """Say how near the centres have to be."""
-        return f"centre at most {self.max_distance_mm:g} mm from the GT's centre"
+        return f"centre at most {self.max_distance:g} {UNIT_WORDS[self.unit or 'mm']} from the GT's centre"
 
 
 @dataclass(frozen=True)
 class OverlapHit(HitRule):
     """S_ij / max(S_i, S_j) > ``min_overlap``: the paper's normalized intersection (section 2.1).
 
-    S_i is the candidate's disc of radius_mm, S_j the GT's ellipse, S_ij what they share.
+    S_i is the candidate's disc, S_j the GT's ellipse, S_ij what they share.
     """
 
     name = "overlap"
     kind = "overlap"
-    columns = ("x_mm", "y_mm", "radius_mm")
+    columns = ("x", "y", "radius")
     sentence = "the shared area over the larger one is above min_overlap"
 
     min_overlap: float = rule_parameter(
@@ -241,6 +282,7 @@ def hit_rule_parameters() -> dict[str, tuple[RuleParameter, ...]]:
                 one.metadata["example"],
             )
             for one in fields(rule)
+            if "description" in one.metadata
         )
         for name, rule in HIT_RULES.items()
     }
@@ -258,11 +300,12 @@ def make_hit_rule(name: str, **parameters: float | None) -> HitRule:
         *others, last = HIT_RULES
         raise InvalidInputError(f"hit rule {name!r} does not exist; use {', '.join(others)} or {last}")
     given = {key: value for key, value in parameters.items() if value is not None}
-    own = {one.name: one.default for one in hit_rule_parameters()[name]}
-    for key in given.keys() - own.keys():
+    own = [one.name for one in hit_rule_parameters()[name]]
+    for key in given.keys() - set(own):
         raise InvalidInputError(f"hit rule {name!r} has no {key}; it has {', '.join(own) or 'no parameters'}")
     rule: Any = HIT_RULES[name]
-    return rule(**(own | given))
+    needed = {one.name: None for one in fields(rule) if one.default is MISSING}
+    return rule(**needed | given)
 
 
 HIT = EllipseHit()
@@ -275,17 +318,21 @@ STRICT_HIT = StrictEllipseHit()
 IntArray = NDArray[np.int64]
 
 
-def candidate_hits(candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule = HIT) -> pd.DataFrame:
+def candidate_hits(
+    candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule = HIT, *, unit: LengthUnit | None = None
+) -> pd.DataFrame:
     """All pairs of a candidate and a GT of the same image that hit each other.
 
     Parameters
     ----------
     candidates
-        image_id, and the columns that the rule asks for: x_mm, y_mm, and radius_mm for "overlap".
+        image_id, and the columns that the rule asks for: x_mm, y_mm, and radius_mm for "overlap" (or _px, _percent).
     truth
-        Columns image_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg.
+        Columns image_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg, in the same unit.
     rule
-        What counts as a hit.
+        What counts as a hit; of tables in px or percent it needs its least semi-axis in that unit.
+    unit
+        Unit of lengths with plain names; None: their names end in it, or the rule says it.
 
     Returns
     -------
@@ -294,9 +341,11 @@ def candidate_hits(candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule 
         distance: distance of the centres over the GT's equal-area diameter 2 sqrt(a b), by which a candidate
         on two GTs goes to the nearer.
     """
-    points = _numbers(candidates, "candidates", list(rule.columns))
+    candidates, truth, unit = plain_pair(candidates, truth, unit or rule.unit)
+    rule = rule.in_unit(unit)
+    points = _numbers(candidates, "candidates", list(rule.columns), unit)
     _require_radii(points, rule)
-    ellipses = normalized_ellipses(_numbers(truth, "truth", list(ELLIPSE_COLUMNS)))
+    ellipses = normalized_ellipses(_numbers(truth, "truth", list(ELLIPSE_COLUMNS), unit))
     reach, truth_reach = rule.reach(points, ellipses)
     codes, truth_codes = _image_codes(candidates, truth)
     rows, truth_rows = pairs_within_reach(codes, points, reach, truth_codes, ellipses, truth_reach)
@@ -308,6 +357,15 @@ def candidate_hits(candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule 
     sizes = equal_area_diameters(ellipses[truth_rows])
     distance = np.hypot(offsets[:, 0], offsets[:, 1]) / sizes
     return pd.DataFrame({"candidate_row": rows, "truth_row": truth_rows, "distance": distance})
+
+
+def plain_pair(
+    candidates: pd.DataFrame, truth: pd.DataFrame, unit: LengthUnit | None
+) -> tuple[pd.DataFrame, pd.DataFrame, LengthUnit]:
+    """Return candidates and truth with plain names, and the unit that they share."""
+    unit = unit or unit_of(candidates.columns, "candidates") or unit_of(truth.columns, "truth")
+    candidates, _ = plain(candidates, unit, "candidates")
+    return candidates, *plain(truth, unit, "truth")
 
 
 def pairs_within_reach(
@@ -335,13 +393,13 @@ def pairs_within_reach(
 
 def _require_radii(points: FloatArray, rule: HitRule) -> None:
     """Refuse a radius that is not above 0, where the rule asks for radii."""
-    if "radius_mm" not in rule.columns:
+    if "radius" not in rule.columns:
         return
-    radii = points[:, rule.columns.index("radius_mm")]
+    radii = points[:, rule.columns.index("radius")]
     if not (radii > 0).all():
         row = int(np.flatnonzero(radii <= 0)[0])
         raise TableError(
-            f"candidates need radius_mm above 0 for the rule {rule.name}; row {row} has {radii[row]:g}"
+            f"candidates need radius_{rule.unit} above 0 for the rule {rule.name}; row {row} has {radii[row]:g}"
         )
 
 
@@ -356,15 +414,15 @@ def _image_codes(first: pd.DataFrame, second: pd.DataFrame) -> tuple[IntArray, I
     return codes[: len(first)], codes[len(first) :]
 
 
-def _numbers(table: pd.DataFrame, name: str, columns: list[str]) -> FloatArray:
+def _numbers(table: pd.DataFrame, name: str, columns: list[str], unit: LengthUnit) -> FloatArray:
     """Finite numbers of some columns of a table, as one array."""
     missing = [column for column in columns if column not in table]
     if missing:
-        raise TableError(f"{name}: no column {', '.join(missing)}; it needs image_id, {', '.join(columns)}")
+        lengths, needed = (", ".join(name_lengths(names, unit)) for names in (missing, columns))
+        raise TableError(f"{name}: no column {lengths}; it needs image_id, {needed}")
     values = table[columns].to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
-        raise TableError(
-            f"{name}: row {row}, column {columns[column]}: {values[row, column]} is not a finite number"
-        )
+        shown = name_lengths(columns, unit)[column]
+        raise TableError(f"{name}: row {row}, column {shown}: {values[row, column]} is not a finite number")
     return values

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.marks import ELLIPSE_COLUMNS, normalized_ellipses
-from overread.tables import check_study, raise_or_warn, schema_of
+from overread.tables import LengthUnit, check_study, named, plain, raise_or_warn, schema_of
 from overread.truth._grouping import (
     Pairs,
     components,
@@ -114,7 +114,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 # A centre in the ellipse as it was drawn.
-INSIDE = EllipseHit(min_semi_axis_mm=0.0)
+INSIDE = EllipseHit(min_semi_axis=0.0)
 
 
 def nested_pairs(
@@ -154,45 +154,51 @@ def merge_marks(
     *,
     options: MergeOptions | None = None,
     labels: LabelOptions | None = None,
-    in_mm: bool = True,
+    unit: LengthUnit | None = None,
 ) -> pd.DataFrame:
     """Merge marks that stand for the same object, and label the objects.
 
     Parameters
     ----------
     marks
-        image_id, reader_id, mark_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg; optional label
-        (marks of different labels stay apart) and confidence (weights of the method "fusion").
+        image_id, reader_id, mark_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg (or _px, _percent in place of
+        _mm: see ``unit``); optional label (marks of different labels stay apart) and confidence (weights of the method
+        "fusion").
     readings
         image_id, reader_id: a row for every reading, also where the reader marked nothing.
     options
         How marks become objects; see `MergeOptions`.
     labels
         How the number of readers becomes a probability; see `LabelOptions`.
-    in_mm
-        Whether lengths are in mm, so that marks larger than a radiograph are refused; other units know no such bound.
+    unit
+        Unit of lengths with plain names (x, y, semi_major, semi_minor); None: their names end in it. Lengths in px or
+        percent need `MergeOptions.full_size` in that unit.
 
     Returns
     -------
     DataFrame
-        One row per object, sorted by image_id and falling n_readers: image_id, truth_id, the representative
-        ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a tuple, sorted), and
-        label where labels are kept apart, and nested_mark_ids where marks vote across scales: those that count
-        in n_readers and are not among mark_ids. truth_id depends on the image and its marks only. The table does
-        not depend on the order of the rows given.
+        One row per object, its lengths in the unit of the marks, sorted by image_id and falling n_readers: image_id,
+        truth_id, the representative ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a
+        tuple, sorted), and label where labels are kept apart, and nested_mark_ids where marks vote across scales: those
+        that count in n_readers and are not among mark_ids. truth_id depends on the image and its marks only. The table
+        does not depend on the order of the rows given.
 
     Raises
     ------
     TableError
         For tables that cannot be used; the message names rows and columns.
+    InvalidInputError
+        If marks are not in mm and the options have no full size.
     """
-    raise_or_warn(check_study(marks, readings, in_mm=in_mm))
-    truth = soft_labels(merge_objects(marks, readings, options or MergeOptions()), readings, options=labels)
-    return truth[[column.name for column in schema_of("truth").columns if column.name in truth]]
+    marks, unit = plain(marks, unit, "marks")
+    raise_or_warn(check_study(named(marks, unit), readings))
+    merged = merge_objects(marks, readings, (options or MergeOptions()).in_unit(unit))
+    truth = soft_labels(merged, readings, options=labels)
+    return named(truth[[column.name for column in schema_of("truth").columns if column.name in truth]], unit)
 
 
 def merge_objects(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
-    """Merge validated marks into objects without probability and weight; golden means two readers."""
+    """Merge validated marks with plain names into objects without probability and weight; golden means two readers."""
     arrays = MarkArrays.from_table(marks, options)
     groups, ellipses = group_marks(arrays, options, find_pairs(arrays, options))
     return _truth_table(arrays, groups, ellipses, readings, options)

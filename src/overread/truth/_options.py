@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, get_args
 
 from overread.errors import InvalidInputError
+from overread.tables import LengthUnit
 
 Method = Literal["star", "components", "dbscan", "fusion"]
 Size = Literal["equal_area", "major_axis", "mean"]
@@ -16,6 +17,9 @@ PairRepresentative = Literal["random", "larger", "smaller"]
 Labels = Literal["separate", "ignore"]
 Score = Literal["readers", "marks"]
 Nested = Literal["no", "votes"]
+
+FULL_SIZE_MM = 20.0
+"""Size from which the adaptive threshold is whole: the paper's 20 mm."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class MergeOptions:
         "dbscan": DBSCAN on the distance 1 - IoU, as panoptes_aggregation; noise gives GTs of one mark.
         "fusion": marks join the running average that they overlap most, as in weighted boxes fusion.
     size
-        Size D of a mark in mm: "equal_area" 2 sqrt(a b), "major_axis" 2 a, or "mean" a + b.
+        Size D of a mark: "equal_area" 2 sqrt(a b), "major_axis" 2 a, or "mean" a + b.
     size_fraction
         What "size fraction" means: "size" min D / max D, or "area" the ratio of the areas.
     similar_size
@@ -41,12 +45,13 @@ class MergeOptions:
     distance_by
         Which D of the pair divides the centre distance: "max", "min" or their "mean".
     threshold
-        "adaptive": T = min(t0, t0 / full_size_mm * D), D the larger size of a similar pair, else the smaller.
+        "adaptive": T = min(t0, t0 / full_size * D), D the larger size of a similar pair, else the smaller.
         "fixed": T = t0.
     t0
         The paper's T_0 = 0.63.
-    full_size_mm
-        Size from which the adaptive threshold is t0: the paper's 20 mm.
+    full_size
+        Size from which the adaptive threshold is t0, in the unit of the marks; None: the paper's 20 mm, and an error
+        where marks are in another unit.
     same_reader_hits
         Whether two marks of one reader may hit each other.
     pair_representative
@@ -76,7 +81,7 @@ class MergeOptions:
     distance_by: DistanceBy = "max"
     threshold: Threshold = "adaptive"
     t0: float = 0.63
-    full_size_mm: float = 20.0
+    full_size: float | None = field(default=None, metadata={"example": FULL_SIZE_MM})
     same_reader_hits: bool = False
     pair_representative: PairRepresentative = "random"
     merge_coinciding: bool = True
@@ -97,8 +102,29 @@ class MergeOptions:
         _check_range("dbscan_eps", self.dbscan_eps, 0.0, 1.0)
         _check_range("dbscan_min_marks", self.dbscan_min_marks, 1, float("inf"))
         _check_range("fusion_iou", self.fusion_iou, 0.0, 1.0)
-        if not 0.0 < self.full_size_mm < float("inf"):
-            raise InvalidInputError(f"full_size_mm must be above 0 and finite, not {self.full_size_mm}")
+        if self.full_size is not None and not 0.0 < self.full_size < float("inf"):
+            raise InvalidInputError(f"full_size must be above 0 and finite, not {self.full_size}")
+
+    def in_unit(self, unit: LengthUnit) -> MergeOptions:
+        """Return the options with the full size of marks in a unit.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is needed, not given, and the unit is not mm.
+        """
+        if (
+            self.full_size is not None
+            or self.threshold == "fixed"
+            or self.method not in ("star", "components")
+        ):
+            return self
+        if unit != "mm":
+            raise InvalidInputError(
+                f"full_size: marks are in {unit}, and the paper's 20 mm are not known in it (give full_size in {unit}, "
+                'or threshold="fixed")'
+            )
+        return replace(self, full_size=FULL_SIZE_MM)
 
 
 @dataclass(frozen=True)

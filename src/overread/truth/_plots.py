@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from overread._plots import empty_figure
 from overread.errors import InvalidInputError
 from overread.marks import ELLIPSE_COLUMNS
+from overread.tables import UNIT_WORDS, LengthUnit, plain
 from overread.truth._readers import ReaderStatistics
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def marks_figure(
     *,
     pictures: Mapping[str, MarkedPicture] | None = None,
     upright: bool = False,
-    unit: str = "mm",
+    unit: LengthUnit | None = None,
     margin: float | None = None,
 ) -> Figure:
     """Draw the marks of each image, in the reader's colour, beside the merged objects (the paper's Figure 1).
@@ -72,11 +73,13 @@ def marks_figure(
     upright
         One column per image in place of one row, for a narrow page.
     unit
-        Of the lengths, written at the axes.
+        Unit of lengths with plain names; None: their names end in it. It is written at the axes.
     margin
         Around the marks, in the unit; None: 15.
     """
-    pictures = pictures or {}
+    marks, unit = plain(marks, unit, "marks")
+    truth, _ = plain(truth, unit, "truth")
+    word, pictures = UNIT_WORDS[unit], pictures or {}
     missing = [image_id for image_id in image_ids if not (marks["image_id"] == image_id).any()]
     if missing or not image_ids:
         raise InvalidInputError(
@@ -103,7 +106,7 @@ def marks_figure(
             row[0].set_title(image_id, fontsize=9)
             row[-1].set_xlabel("\n".join(listed), loc="left", fontsize=8)
         else:
-            row[0].set_ylabel(f"{image_id}\ny ({unit})")
+            row[0].set_ylabel(f"{image_id}\ny ({word})")
             row[-1].text(
                 1.03,
                 1.0,
@@ -113,7 +116,7 @@ def marks_figure(
                 fontsize=9,
                 linespacing=1.4,
             )
-    _name_panels(axes, titles, upright=upright, unit=unit)
+    _name_panels(axes, titles, upright=upright, unit=word)
     lines = [Line2D([], [], color=colour, linestyle=dash) for colour, dash in styles.values()]
     names = [f"reader {reader}" for reader in styles]
     lines += [Line2D([], [], color=OBJECT, lw=2.5), Line2D([], [], color=OBJECT, lw=1.5, linestyle="--")]
@@ -147,9 +150,9 @@ def _reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
 
 def _draw_background(ax: Axes, marks: pd.DataFrame, picture: MarkedPicture | None, margin: float) -> None:
     """Show the square around the marks, y down, with the picture under it."""
-    reach = marks["semi_major_mm"] + margin
-    left, right = (marks["x_mm"] - reach).min(), (marks["x_mm"] + reach).max()
-    top, bottom = (marks["y_mm"] - reach).min(), (marks["y_mm"] + reach).max()
+    reach = marks["semi_major"] + margin
+    left, right = (marks["x"] - reach).min(), (marks["x"] + reach).max()
+    top, bottom = (marks["y"] - reach).min(), (marks["y"] + reach).max()
     half = 0.5 * max(right - left, bottom - top)
     if picture is not None:
         height, width = picture.pixels.shape[:2]

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, triu
 
 from overread._text import short_repr
 from overread.marks import ELLIPSE_COLUMNS, normalized_ellipses
-from overread.tables import check_study, raise_or_warn
+from overread.tables import UNIT_WORDS, LengthUnit, check_study, named, plain, raise_or_warn
 from overread.truth._grouping import Pairs, hitting_pairs, mark_sizes
 from overread.truth._merging import (
     MarkArrays,
@@ -75,7 +75,7 @@ def reader_statistics(
     *,
     options: MergeOptions | None = None,
     truth: pd.DataFrame | None = None,
-    in_mm: bool = True,
+    unit: LengthUnit | None = None,
 ) -> ReaderStatistics:
     """Count what each reader found, against the golden GTs and against the other readers.
 
@@ -93,12 +93,13 @@ def reader_statistics(
         How marks are merged.
     truth
         What `merge_marks` makes of these marks with these options, where it is known already; None: merge them.
-    in_mm
+    unit
         As for `merge_marks`.
     """
-    options = options or MergeOptions()
+    marks, unit = plain(marks, unit, "marks")
+    options = (options or MergeOptions()).in_unit(unit)
     if truth is None:
-        raise_or_warn(check_study(marks, readings, in_mm=in_mm))
+        raise_or_warn(check_study(named(marks, unit), readings))
         truth = merge_objects(marks, readings, options)
     else:
         # Labels may be counted by marks; a reader is judged by readers.
@@ -299,13 +300,13 @@ ADVISED = 0.2
 LEAST_MARKS = 10
 
 
-def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: str = "mm") -> tuple[str, str] | None:
+def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: LengthUnit) -> tuple[str, str] | None:
     """Say that the marks are too small or too large for the full size, and the cure; None where they fit.
 
     Parameters
     ----------
     marks
-        Marks, as `merge_marks` takes them.
+        Marks, with plain names.
     options
         How they are to be merged.
     unit
@@ -318,12 +319,14 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: str = "mm") ->
     ):
         return None
     median = float(np.median(mark_sizes(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), options)))
-    ratio = median / options.full_size_mm
+    full_size = options.in_unit(unit).full_size
+    assert full_size is not None
+    ratio = median / full_size
     low, high = FITTING
     if low <= ratio <= high:
         return None
     message = (
-        f"the median mark has a size of {median:.3g} {unit}, {ratio:.2g} of full_size_mm = {options.full_size_mm:.4g} "
+        f"the median mark has a size of {median:.3g} {UNIT_WORDS[unit]}, {ratio:.2g} of full_size = {full_size:.4g} "
         f"({low:g} to {high:g} fits): "
     )
     if ratio < low:
@@ -331,8 +334,8 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: str = "mm") ->
     else:
         message += "only marks that nearly coincide become one object"
     remedy = (
-        "correct the size of a pixel if marks are not of this size; else full_size_mm = "
+        "correct the size of a pixel if marks are not of this size; else full_size = "
         f"{float(f'{median / ADVISED:.2g}'):g} "
-        "([merging] in study.toml, merge --full-size-mm; docs/explanation/merging.md)"
+        "([merging] in study.toml, merge --full-size; docs/explanation/merging.md)"
     )
     return message, remedy

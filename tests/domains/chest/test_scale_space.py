@@ -61,9 +61,9 @@ def test_peaks_are_those_of_scikit_image_the_largest_first():
 MM = 0.7
 
 
-def nodule(radius_mm, seed=None, shape=(160, 160)):
+def nodule(radius, seed=None, shape=(160, 160)):
     rows, columns = np.mgrid[: shape[0], : shape[1]]
-    rho = np.hypot((columns - 80) * MM, (rows - 80) * MM) / radius_mm
+    rho = np.hypot((columns - 80) * MM, (rows - 80) * MM) / radius
     image = (0.2 * np.clip(1 - rho**2, 0, None)).astype(np.float32)
     if seed is None:
         return image
@@ -76,10 +76,10 @@ def radius_at_centre(image):
     return float(measure_radii(image, place, place, MM)[0])
 
 
-@pytest.mark.parametrize("radius_mm", [3.5, 5, 8, 12, 15])
-def test_the_radius_grows_with_the_nodule_and_is_near_it(radius_mm):
-    found = [radius_at_centre(nodule(radius_mm, seed)) for seed in range(15)]
-    assert radius_mm / 1.3 < np.median(found) < 1.3 * radius_mm
+@pytest.mark.parametrize("radius", [3.5, 5, 8, 12, 15])
+def test_the_radius_grows_with_the_nodule_and_is_near_it(radius):
+    found = [radius_at_centre(nodule(radius, seed)) for seed in range(15)]
+    assert radius / 1.3 < np.median(found) < 1.3 * radius
 
 
 def test_larger_nodules_have_larger_radii():
@@ -93,17 +93,17 @@ def test_brightness_and_contrast_scale_do_not_move_it():
     assert radius_at_centre(image + np.float32(3)) == pytest.approx(radius_at_centre(image))
 
 
-@pytest.mark.parametrize("x_mm", [0.0, 111.9])
-def test_a_place_at_the_border_and_a_constant_image_have_a_radius(x_mm):
+@pytest.mark.parametrize("x", [0.0, 111.9])
+def test_a_place_at_the_border_and_a_constant_image_have_a_radius(x):
     flat = np.full((160, 160), 0.5, dtype=np.float32)
-    place = np.array([x_mm])
+    place = np.array([x])
     assert np.isfinite(measure_radii(flat, place, place, MM)).all()
 
 
 def test_candidates_are_numbered_and_rounded():
     found = candidate_table(*np.array([[1.23456, 2], [3, 4], [5, 6], [0.12345678, -7]]))
     assert found["candidate_id"].tolist() == ["0001", "0002"]
-    assert found[["x_mm", "y_mm", "radius_mm", "response"]].to_numpy().tolist() == [
+    assert found[["x", "y", "radius", "response"]].to_numpy().tolist() == [
         [1.235, 3, 5, 0.123457],
         [2, 4, 6, -7],
     ]

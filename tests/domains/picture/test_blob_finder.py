@@ -10,7 +10,7 @@ from overread.domains.picture._finder import APART_SHARE, measure_curvatures
 from overread.errors import InvalidInputError
 from planted_field import BLOBS, MM_PER_PX, make_field
 
-SOUGHT = {"smallest_mm": 0.3, "largest_mm": 1.2}
+SOUGHT = {"smallest": 0.3, "largest": 1.2}
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,10 @@ SOUGHT = {"smallest_mm": 0.3, "largest_mm": 1.2}
 def test_planted_blobs_come_first(polarity, sign):
     found = BlobFinder(polarity, **SOUGHT)(make_field(sign), limit=len(BLOBS))
     for column, row, radius in BLOBS:
-        distance = np.hypot(
-            found["x_mm"] - (column + 0.5) * MM_PER_PX, found["y_mm"] - (row + 0.5) * MM_PER_PX
-        )
+        distance = np.hypot(found["x"] - (column + 0.5) * MM_PER_PX, found["y"] - (row + 0.5) * MM_PER_PX)
         nearest = found.iloc[int(distance.argmin())]
         assert distance.min() <= 0.2
-        assert 1 / 1.6 < nearest["radius_mm"] / (radius * MM_PER_PX) < 1.6
+        assert 1 / 1.6 < nearest["radius"] / (radius * MM_PER_PX) < 1.6
 
 
 def test_the_other_polarity_sees_none_of_them():
@@ -49,7 +47,7 @@ def test_a_line_is_no_blob():
 def test_no_two_lie_on_each_other_and_responses_fall():
     found = BlobFinder("both", **SOUGHT)(make_field(1.0), limit=80)
     assert (np.diff(found["response"]) <= 0).all()
-    x, y, radius = (found[name].to_numpy() for name in ("x_mm", "y_mm", "radius_mm"))
+    x, y, radius = (found[name].to_numpy() for name in ("x", "y", "radius"))
     distance = np.hypot(x[:, None] - x, y[:, None] - y)
     np.fill_diagonal(distance, np.inf)
     assert (distance >= APART_SHARE * np.maximum(radius[:, None], radius) - 2e-3).all()
@@ -60,7 +58,7 @@ def test_outside_the_region_nothing_is_found():
     field = make_field(1.0)
     field.region[:, :130] = False
     found = BlobFinder("bright", **SOUGHT)(field, limit=50)
-    assert (found["x_mm"] >= 130 * MM_PER_PX).all()
+    assert (found["x"] >= 130 * MM_PER_PX).all()
 
 
 def test_a_flat_picture_has_no_candidates():
@@ -73,7 +71,7 @@ def test_a_flat_picture_has_no_candidates():
     ("options", "message"),
     [
         ({"polarity": "grey"}, "use bright, dark or both"),
-        ({"smallest_mm": 3.0, "largest_mm": 1.0}, "not below it"),
+        ({"smallest": 3.0, "largest": 1.0}, "not below it"),
     ],
 )
 def test_what_cannot_be_sought(options, message):

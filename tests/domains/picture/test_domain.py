@@ -29,8 +29,8 @@ DOMAIN = PictureDomain(
     stain=None,
     finder="blobs",
     polarity="bright",
-    smallest_mm=3.0,
-    largest_mm=6.0,
+    smallest=3.0,
+    largest=6.0,
 )
 
 
@@ -52,17 +52,17 @@ def test_it_does_what_its_parts_do(picture):
     expected = BlobFinder("bright", 3.0, 6.0)(same, limit=3)
     assert found.equals(expected)
     assert features.equals(extract_generic(same, expected)[["candidate_id", "shape.area", "main.contrast"]])
-    assert found[["x_mm", "y_mm"]].iloc[0].to_numpy() == pytest.approx([60.5, 30.5], abs=1.0)
+    assert found[["x", "y"]].iloc[0].to_numpy() == pytest.approx([60.5, 30.5], abs=1.0)
 
 
-@pytest.mark.parametrize(("unit", "side"), [("px", 1.0), ("fraction", 1.0), ("mm", 0.2)])
+@pytest.mark.parametrize(("unit", "side"), [("px", 1.0), ("percent", 1.0), ("mm", 0.2)])
 def test_places_scale_with_the_unit(picture, unit, side):
     # The picture is 100 pixels wide, so that a pixel is one per cent of it.
     assert find_spacing(picture, unit, 0.2) == side
-    scaled = replace(DOMAIN, unit=unit, smallest_mm=3 * side, largest_mm=6 * side)
+    scaled = replace(DOMAIN, unit=unit, smallest=3 * side, largest=6 * side)
     found, _ = measure_image(scaled, scaled.read(picture, mm_per_px=0.2), [], limit=1)
-    assert found["x_mm"].iloc[0] == pytest.approx(60.5 * side, abs=side)
-    assert found["radius_mm"].iloc[0] == pytest.approx(4 * side, rel=0.5)
+    assert found["x"].iloc[0] == pytest.approx(60.5 * side, abs=side)
+    assert found["radius"].iloc[0] == pytest.approx(4 * side, rel=0.5)
 
 
 def test_a_picture_in_mm_needs_a_size_and_dicom_states_it(picture, tmp_path):
@@ -111,9 +111,9 @@ def test_it_survives_json():
         ({"region": "chest"}, "region 'chest' does not exist"),
         ({"unit": "inch"}, "unit 'inch'"),
         ({"polarity": "grey"}, "polarity 'grey'"),
-        ({"smallest_mm": float("nan")}, "radii"),
-        ({"smallest_mm": 1e-6}, "1000 times"),
-        ({"largest_mm": 1.0}, "radii from 3 to 1"),
+        ({"smallest": float("nan")}, "radii"),
+        ({"smallest": 1e-6}, "1000 times"),
+        ({"largest": 1.0}, "radii from 3 to 1"),
         ({"target": "a\nb"}, "printable"),
     ],
 )
@@ -129,6 +129,6 @@ def test_masks_go_by_the_name_of_the_image(tmp_path, picture):
     assert find_mask(tmp_path, tmp_path / "images" / "other.jpg") == tmp_path / "other.tif"
     field = replace(DOMAIN, region="masks").read(picture, mask=tmp_path / "other.tif")
     assert field.region.sum() == 80 * 50
-    assert (measure_image(replace(DOMAIN, region="masks"), field, [], limit=9)[0]["x_mm"] <= 50).all()
+    assert (measure_image(replace(DOMAIN, region="masks"), field, [], limit=9)[0]["x"] <= 50).all()
     with pytest.raises(InvalidInputError, match=r"no mask missing\.png"):
         find_mask(tmp_path, tmp_path / "missing.png")

@@ -30,7 +30,7 @@ def candidates():
         )
         for number, (column, row, radius) in enumerate(BLOBS)
     ]
-    return pd.DataFrame(rows, columns=["candidate_id", "x_mm", "y_mm", "radius_mm", "response"])
+    return pd.DataFrame(rows, columns=["candidate_id", "x", "y", "radius", "response"])
 
 
 def test_every_feature_has_a_meaning_and_is_finite(candidates):
@@ -66,7 +66,7 @@ def test_turned_by_a_quarter_nothing_changes_but_the_place(candidates):
         np.rot90(field.region).copy(),
         field.mm_per_px,
     )
-    moved = candidates.assign(x_mm=candidates["y_mm"], y_mm=220 * MM_PER_PX - candidates["x_mm"])
+    moved = candidates.assign(x=candidates["y"], y=220 * MM_PER_PX - candidates["x"])
     before, after = extract_generic(field, candidates), extract_generic(turned, moved)
     same = [name for name in generic_names(colour=False) if name not in ("place.x", "place.y")]
     assert np.allclose(before[same], after[same], rtol=1e-3, atol=1e-3)
@@ -131,8 +131,8 @@ def table():
     }
     field = PictureImage(planes, np.ones(SHAPE, dtype=bool), 1.0)
     rows = [("disc", *DISC, RADIUS, 2.0), ("line", *LINE, RADIUS, 1.0)]
-    candidates = pd.DataFrame(rows, columns=["candidate_id", "x_mm", "y_mm", "radius_mm", "response"])
-    candidates[["x_mm", "y_mm"]] += 0.5
+    candidates = pd.DataFrame(rows, columns=["candidate_id", "x", "y", "radius", "response"])
+    candidates[["x", "y"]] += 0.5
     return extract_generic(field, candidates).set_index("candidate_id")
 
 

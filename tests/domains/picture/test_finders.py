@@ -12,7 +12,7 @@ from overread.domains import _finders as finders
 from overread.errors import UsageError
 from planted_field import make_field
 
-SOUGHT = {"polarity": "bright", "smallest_mm": 0.4, "largest_mm": 1.0}
+SOUGHT = {"polarity": "bright", "smallest": 0.4, "largest": 1.0}
 
 
 class Middle:
@@ -20,8 +20,8 @@ class Middle:
 
     name, version = "middle", "7"
 
-    def __init__(self, polarity, smallest_mm, largest_mm):
-        self.radius = largest_mm
+    def __init__(self, polarity, smallest, largest):
+        self.radius = largest
 
     def __call__(self, field, regions, *, limit):
         width, height = field.size_mm
@@ -55,7 +55,7 @@ def test_ours_has_its_options():
 def test_another_package_s_finder_is_made_with_the_same_options():
     assert list_finders("picture") == ["blobs", "false", "middle"]
     found = load_finder("middle", "picture", **SOUGHT)(make_field(), None, limit=5)
-    assert found[["x_mm", "y_mm", "radius_mm"]].to_numpy().tolist() == [[13.0, 11.0, 1.0]]
+    assert found[["x", "y", "radius"]].to_numpy().tolist() == [[13.0, 11.0, 1.0]]
 
 
 @pytest.mark.usefixtures("others")

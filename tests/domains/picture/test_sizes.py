@@ -13,7 +13,7 @@ from overread.domains import StudyFacts, find_reference_sizes
 from overread.errors import InvalidInputError, TableError
 from overread.study import parse_settings
 from overread.study._study_marks import complete_settings
-from overread.tables import convert_lengths, find_radii, find_unit_spacing
+from overread.tables import check_sizes, convert_lengths, find_radii, named, pixel_sides, plain
 from overread.truth import EllipseHit, MergeOptions, merge_marks
 from overread.truth._hits import StrictEllipseHit
 
@@ -54,27 +54,30 @@ def resolve(unit, table=IMAGES, marks=None, **sections):
 
 def complete(settings, images, marks):
     """Complete settings by tables alone; colours are those of the settings."""
-    return complete_settings(settings, SimpleNamespace(images=images, marks=marks, needs_images=False))
+    own = plain(marks)[0]
+    return complete_settings(settings, SimpleNamespace(images=images, marks=own, needs_images=False))
 
 
 def test_pixels_and_per_cent_of_the_width():
-    assert find_unit_spacing(IMAGES, "px", FILE).tolist() == [1.0, 1.0]
+    assert pixel_sides(IMAGES, "px").tolist() == [1.0, 1.0]
     # 1,500 pixels are 100 per cent.
-    assert find_unit_spacing(IMAGES, "fraction", FILE) == pytest.approx([100 / 1500, 100 / 750])
+    assert pixel_sides(IMAGES, "percent") == pytest.approx([100 / 1500, 100 / 750])
 
 
 def test_marks_are_converted_image_by_image():
     marks = make_marks()
-    pixels = convert_lengths(marks, IMAGES, find_unit_spacing(IMAGES, "px", FILE))
+    pixels = convert_lengths(marks, IMAGES, "px")
     side = marks["image_id"].map({"a": 0.1, "b": 0.2})
-    for name in ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"):
-        np.testing.assert_allclose(pixels[name] * side, marks[name])
+    for name in ("x", "y", "semi_major", "semi_minor"):
+        np.testing.assert_allclose(pixels[name] * side, marks[f"{name}_mm"])
     assert pixels["angle_deg"].equals(marks["angle_deg"])
 
 
 def test_tables_without_a_spacing_are_in_pixels():
     marks, images = make_marks(), IMAGES.drop(columns=["mm_per_px_x", "mm_per_px_y"])
-    assert convert_lengths(marks, images, find_unit_spacing(images, "px", FILE)).equals(marks)
+    with pytest.raises(TableError, match="x_mm: lengths are in mm and wanted in px"):
+        convert_lengths(marks, images, "px")
+    assert convert_lengths(named(plain(marks)[0], "px"), images, "px").equals(plain(marks)[0])
 
 
 def test_truth_does_not_depend_on_the_unit_where_references_follow():
@@ -83,22 +86,20 @@ def test_truth_does_not_depend_on_the_unit_where_references_follow():
     marks = make_marks(n=120)
     readings = marks[["image_id", "reader_id"]].drop_duplicates().reset_index(drop=True)
     counts = {}
-    for unit in ("px", "fraction"):
-        own = convert_lengths(marks, images, find_unit_spacing(images, unit, FILE))
-        side = find_unit_spacing(images, unit, FILE)
+    for unit in ("px", "percent"):
+        own = named(convert_lengths(marks, images, unit), unit)
+        side = pixel_sides(images, unit)
         resolved = resolve(unit, images.assign(mm_per_px_x=side, mm_per_px_y=side), own)
         options = MergeOptions(**dict(resolved.merging))
         counts[unit] = merge_marks(own, readings, options=options)["n_readers"].tolist()
-    in_mm = MergeOptions(full_size_mm=200 / 1500 * 150)
+    in_mm = MergeOptions(full_size=200 / 1500 * 150)
     assert (
-        counts["px"]
-        == counts["fraction"]
-        == merge_marks(marks, readings, options=in_mm)["n_readers"].tolist()
+        counts["px"] == counts["percent"] == merge_marks(marks, readings, options=in_mm)["n_readers"].tolist()
     )
 
 
 def test_reference_sizes_are_shares_of_the_width_and_radii_those_of_the_marks():
-    radii = find_radii(make_marks())
+    radii = find_radii(plain(make_marks())[0])
     sizes = find_reference_sizes(settings_of("px").to_plain(), StudyFacts(np.full(2, 1500.0), radii))
     assert (sizes.full_size, sizes.least_semi_axis) == pytest.approx((200.0, 15.0))
     assert (sizes.smallest, sizes.largest) == pytest.approx(tuple(np.quantile(radii, [0.1, 0.5])))
@@ -108,23 +109,23 @@ def test_reference_sizes_are_shares_of_the_width_and_radii_those_of_the_marks():
 
 def test_in_mm_the_paper_s_sizes_hold():
     resolved = resolve("mm")
-    assert resolved.merging.full_size_mm == 20.0
+    assert resolved.merging.full_size == 20.0
     assert resolved.hits.hit_rule() == EllipseHit()
 
 
 def test_what_the_settings_say_counts():
     resolved = resolve(
         "px",
-        merging={"full_size_mm": 50.0},
-        hits={"min_semi_axis_mm": 7.0},
-        candidates={"smallest_mm": 2.0, "limit": 9},
-        evaluation={"size_bins_mm": [0.0, 30.0, 900.0]},
+        merging={"full_size": 50.0},
+        hits={"min_semi_axis": 7.0},
+        candidates={"smallest": 2.0, "limit": 9},
+        evaluation={"size_bins": [0.0, 30.0, 900.0]},
         images={"colour": False},
     )
-    assert resolved.merging.full_size_mm == 50.0
-    assert resolved.hits.hit_rule() == EllipseHit(min_semi_axis_mm=7.0)
-    assert (resolved.candidates.smallest_mm, resolved.candidates.limit) == (2.0, 9)
-    assert resolved.evaluation.size_bins_mm == [0.0, 30.0, 900.0]
+    assert resolved.merging.full_size == 50.0
+    assert resolved.hits.hit_rule() == EllipseHit(min_semi_axis=7.0)
+    assert (resolved.candidates.smallest, resolved.candidates.limit) == (2.0, 9)
+    assert resolved.evaluation.size_bins == [0.0, 30.0, 900.0]
     assert resolved.images.colour is False
 
 
@@ -132,7 +133,7 @@ def test_defaults_of_pictures_are_filled_in_and_read_back():
     resolved = resolve("px", hits={"rule": "strict"})
     assert (resolved.candidates.finder, resolved.candidates.limit) == ("blobs", 250)
     # As much smaller than the usual rule's as in mm.
-    assert resolved.hits.hit_rule() == StrictEllipseHit(min_semi_axis_mm=0.8 * 0.01 * (150 + 150) / 2)
+    assert resolved.hits.hit_rule() == StrictEllipseHit(min_semi_axis=0.8 * 0.01 * (150 + 150) / 2)
     assert parse_settings(resolved.to_plain()) == resolved
 
 
@@ -140,8 +141,8 @@ def test_marks_of_the_test_part_are_not_looked_at():
     images = IMAGES.assign(split=["training", "test"])
     marks = make_marks()
     marks.loc[marks["image_id"] == "b", "semi_major_mm"] = 50.0
-    seen = find_radii(marks[marks["image_id"] == "a"])
-    assert resolve("mm", images, marks).candidates.largest_mm == pytest.approx(np.median(seen))
+    seen = find_radii(plain(marks[marks["image_id"] == "a"])[0])
+    assert resolve("mm", images, marks).candidates.largest == pytest.approx(np.median(seen))
 
 
 @pytest.mark.parametrize("given", [{"images": {"plane": "green"}}, {"candidates": {"polarity": "dark"}}])
@@ -154,9 +155,9 @@ def test_a_chest_does_not_silently_ignore_what_is_of_pictures(given):
 
 def test_missing_widths_and_oblong_pixels_are_refused_by_row():
     with pytest.raises(TableError, match=r"row 3, column width_px: is empty, .*overread init study"):
-        find_unit_spacing(IMAGES.assign(width_px=[10.0, np.nan]), "px", FILE)
+        check_sizes(IMAGES.assign(width_px=[10.0, np.nan]), FILE)
     with pytest.raises(TableError, match=r"row 2, column mm_per_px_y: pixels are not square"):
-        find_unit_spacing(IMAGES.assign(mm_per_px_y=[0.2, 0.2]), "px", FILE)
+        check_sizes(IMAGES.assign(mm_per_px_y=[0.2, 0.2]), FILE)
 
 
 def test_without_marks_nothing_is_known_of_sizes():

@@ -10,6 +10,7 @@ from PIL import Image
 from field_study import write_field_study
 from overread.domains.picture._suggest import _choose_polarity, _name_groups, propose_settings
 from overread.study import make_study, read_settings
+from overread.tables import named, plain, scale_lengths
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +32,7 @@ def test_region_unit_groups_and_polarities_are_those_that_were_drawn(study):
 
 def test_marks_in_mm_are_measured_where_they_are(study):
     images, marks = (pd.read_csv(study / f"{kind}.csv") for kind in ("images", "marks"))
-    lengths = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]
-    scaled = marks.assign(**{name: 0.1 * marks[name] for name in lengths})
+    scaled = named(scale_lengths(plain(marks)[0], 0.1), "mm")
     in_mm = propose_settings(study, images.assign(mm_per_px_x=0.1, mm_per_px_y=0.1), scaled)
     assert in_mm == propose_settings(study, images, marks)
 
@@ -44,7 +44,7 @@ def test_pictures_without_a_frame_are_searched_whole_and_sizes_that_differ_are_f
         Image.fromarray(rgb).save(tmp_path / f"{number}.png")
         images.append({"image_id": str(number), "path": f"{number}.png", "width_px": width})
     proposed = propose_settings(tmp_path, pd.DataFrame(images), None)
-    assert proposed == {"region": {"kind": "all"}, "units": {"unit": "fraction"}}
+    assert proposed == {"region": {"kind": "all"}, "units": {"unit": "percent"}}
 
 
 def test_init_writes_it_into_the_settings(study):

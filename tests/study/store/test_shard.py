@@ -15,9 +15,9 @@ def make_work(n_rows=5, n_features=300, **changes):
     random = np.random.default_rng(n_rows)
     ids = [f"c{number}" for number in range(n_rows)]
     candidates = pd.DataFrame({"candidate_id": pd.Series(ids, dtype="str")}).assign(
-        x_mm=random.normal(size=n_rows),
-        y_mm=1.0,
-        radius_mm=2.0,
+        x=random.normal(size=n_rows),
+        y=1.0,
+        radius=2.0,
         response=random.normal(size=n_rows),
         more="left out",
     )
@@ -54,7 +54,7 @@ def spoil(part, column, row, value):
     [
         (spoil("candidates", "candidate_id", 1, "c0"), "must be texts that differ"),
         (spoil("candidates", "candidate_id", 1, ""), "must be texts that differ"),
-        (spoil("candidates", "x_mm", 1, np.nan), "x_mm: a value is not finite"),
+        (spoil("candidates", "x", 1, np.nan), "x: a value is not finite"),
         (spoil("features", "f7", 1, np.inf), "features: a value is not finite"),
         (spoil("features", "candidate_id", 1, "x"), "rows are not those of the candidates"),
         ({"features": make_work().features.iloc[::-1]}, "rows are not those of the candidates"),

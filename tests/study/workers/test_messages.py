@@ -55,7 +55,7 @@ def test_candidates_keep_values_and_types(n_rows):
     known = pd.DataFrame(
         {
             "candidate_id": pd.Series([f"0{row}" for row in range(n_rows)], dtype="str"),
-            "x_mm": pd.Series([0.1 * row for row in range(n_rows)], dtype="float64"),
+            "x": pd.Series([0.1 * row for row in range(n_rows)], dtype="float64"),
         }
     )
     frame = Frame(to_json(ImageTask("a", "b", None, known)))

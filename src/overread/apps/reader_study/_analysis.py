@@ -18,7 +18,7 @@ from overread._text import difference_with_limits, percent_with_limits
 from overread.apps.room._adjudication import merge_as_study
 from overread.apps.room._second_reading import trained_on
 from overread.apps.room._store import Store
-from overread.apps.room._tables import list_sittings, mm_rows, read_arm
+from overread.apps.room._tables import hit_rule, list_sittings, mm_rows, read_arm
 from overread.errors import InvalidInputError, TableError, UsageError
 from overread.files import to_json
 from overread.froc import (
@@ -34,8 +34,8 @@ from overread.froc import (
 from overread.marks import MarkSet, find_table
 from overread.report import head_run, render_page, write_svg
 from overread.study import read_known_nodules
-from overread.tables import read_table
-from overread.truth import HIT, apply_adjudication, candidate_hits, read_adjudication, soft_labels
+from overread.tables import named, plain, read_table, unit_of
+from overread.truth import HitRule, apply_adjudication, candidate_hits, read_adjudication, soft_labels
 
 ARMS = ("unaided", "aided")
 # A reader who marks and gives no confidence is taken to be sure.
@@ -126,11 +126,12 @@ def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
         return Reference(table[table["golden"]], f"the golden objects of {truth.name}", is_independent=True)
     nodules = read_known_nodules(folder)
     if nodules is not None:
-        known = nodules.frame
-        objects = known[["image_id", "x_mm", "y_mm"]].assign(
-            semi_major_mm=known["diameter_mm"] / 2, semi_minor_mm=known["diameter_mm"] / 2, angle_deg=0.0
+        known, unit = plain(nodules.frame)
+        radius = known["diameter"] / 2
+        objects = known[["image_id", "x", "y"]].assign(semi_major=radius, semi_minor=radius, angle_deg=0.0)
+        return Reference(
+            named(objects, unit), "the nodules that were put into the simulated images", is_independent=True
         )
-        return Reference(objects, "the nodules that were put into the simulated images", is_independent=True)
     unaided = read_arm(store, "unaided")
     if unaided.readings.empty:
         raise UsageError(f"{folder}: nobody has finished a reading yet")
@@ -217,6 +218,11 @@ def _crossed_cases(arms: dict[str, MarkSet]) -> tuple[list[str], list[str]]:
     return readers, cases
 
 
+def _rule_of(objects: pd.DataFrame) -> HitRule:
+    """Return what counts as a hit, in the unit of the objects."""
+    return hit_rule(unit_of(objects.columns) or "mm")
+
+
 def _rated(marks: pd.DataFrame) -> pd.DataFrame:
     """Give marks a rating: their confidence, or certainty where there is none."""
     confidence = marks["confidence"] if "confidence" in marks else pd.Series(np.nan, index=marks.index)
@@ -226,7 +232,7 @@ def _rated(marks: pd.DataFrame) -> pd.DataFrame:
 def _rate(marks: pd.DataFrame, reader: str, cases: list[str], objects: pd.DataFrame) -> CaseRatings:
     """Return the highest rating of each object, and of what hits none in each case."""
     own = _rated(marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)]).reset_index(drop=True)
-    hits = candidate_hits(own, objects, HIT)
+    hits = candidate_hits(own, objects, _rule_of(objects))
     place = {image: number for number, image in enumerate(cases)}
     lesion = np.full(len(objects), -np.inf)
     np.maximum.at(lesion, hits["truth_row"].to_numpy(), own["rating"].to_numpy()[hits["candidate_row"]])
@@ -252,7 +258,7 @@ def _arm_row(
 ) -> ArmRow:
     """Count what a reader found and marked wrongly in one arm."""
     own = marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)]
-    hits = candidate_hits(own, objects, HIT)
+    hits = candidate_hits(own, objects, _rule_of(objects))
     n_found, n_objects = hits["truth_row"].nunique(), len(objects)
     n_false = len(own) - hits["candidate_row"].nunique()
     lower, upper = proportion_interval(n_found, n_objects)
@@ -304,11 +310,12 @@ def _count_decisions(
     shown = pd.DataFrame(
         {
             "image_id": pd.Series([row["image_id"] for row in rows], dtype="str"),
-            "x_mm": places[:, 0],
-            "y_mm": places[:, 1],
+            "x": places[:, 0],
+            "y": places[:, 1],
         }
     )
-    right = set(candidate_hits(shown, objects, HIT)["candidate_row"])
+    rule = _rule_of(objects)
+    right = set(candidate_hits(shown, plain(objects, rule.unit)[0], rule)["candidate_row"])
     counts: dict[tuple[str, bool, str], int] = {}
     for number, row in enumerate(rows):
         key = (row["person"], number in right, row["decision"])
@@ -344,7 +351,7 @@ def render_reader_study(study_name: str, comparison: ArmComparison) -> str:
         version=__version__,
         comparison=comparison,
         design=DESIGNS.get(comparison.design, ""),
-        rule=HIT.describe(),
+        rule=_rule_of(comparison.reference.objects).describe(),
         result=tell_result(comparison),
         cautions=list_cautions(comparison),
         figure=figure,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,14 @@ import pandas as pd
 from overread.apps.room._people import list_people
 from overread.apps.room._pixels import read_images
 from overread.apps.room._store import Act, RefusalError, Store, timestamp
-from overread.apps.room._tables import read_arm
+from overread.apps.room._tables import ellipses_in_pixels, read_arm
 from overread.apps.room._values import read_text
-from overread.marks import ELLIPSE_COLUMNS, MarkSet, rescale_ellipses
-from overread.truth import merge_objects
+from overread.marks import ELLIPSE_COLUMNS, MarkSet
+from overread.tables import convert_lengths, name_lengths, named, unit_of
+from overread.truth import MergeOptions, merge_objects
+
+if TYPE_CHECKING:
+    from overread.study import StudyMarks
 
 SETTINGS_FILE = "study.toml"
 
@@ -42,16 +46,32 @@ def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As `merge_objects` gives it, with lengths as the marks have them.
+        As `merge_objects` gives it, with lengths in the unit of the marks.
     """
-    from overread.study import take_study_marks
-    from overread.tables import convert_lengths, find_spacing
+    own, unit = read_as_study(folder, found), unit_of(found.marks.columns) or "mm"
+    objects = merge_objects(own.tables.marks, own.tables.readings, own.options.in_unit(own.unit))
+    return named(convert_lengths(named(objects, own.unit), read_images(folder), unit), unit)
 
-    images = read_images(folder)
+
+def prepare_agreement(folder: Path, found: MarkSet) -> tuple[MarkSet, MergeOptions]:
+    """Return the marks by which readers are compared, and how they are merged: in mm as the paper does.
+
+    In another unit, as the study's run will, or without settings by a fixed threshold, which has no length.
+    """
+    if unit_of(found.marks.columns) in (None, "mm"):
+        return found, MergeOptions()
+    own = read_as_study(folder, found)
+    options = own.options if own.options.full_size else MergeOptions(threshold="fixed")
+    return replace(found, marks=named(own.tables.marks, own.unit)), options
+
+
+def read_as_study(folder: Path, found: MarkSet) -> StudyMarks:
+    """Take marks as the study's run will: in its unit, with its options."""
+    from overread.study import take_study_marks
+
     # A chair decides on objects of all labels, of which some may not have been used yet.
-    own = take_study_marks(folder, MarkSet(found.marks, found.readings, images), by_group=False)
-    objects = merge_objects(own.tables.marks, own.tables.readings, own.options)
-    return objects if own.in_mm else convert_lengths(objects, own.tables.images, find_spacing(images))
+    images = MarkSet(found.marks, found.readings, read_images(folder))
+    return take_study_marks(folder, images, by_group=False)
 
 
 DECISIONS = ("lesion", "not", "unsure")
@@ -138,8 +158,7 @@ class Adjudication:
         row = self._row(name)
         marks = self.dispute().marks
         own = marks[(marks["image_id"] == row["image_id"]) & marks["mark_id"].isin(row["mark_ids"])]
-        ellipses = own[list(ELLIPSE_COLUMNS)].to_numpy(np.float64)
-        pixels = rescale_ellipses(ellipses, 1.0 / mm_per_px[0], 1.0 / mm_per_px[1]).tolist()
+        pixels = ellipses_in_pixels(own, mm_per_px).tolist()
         shown = [
             {
                 **dict(zip(("x", "y", "rx", "ry", "angle"), ellipse, strict=True)),
@@ -189,14 +208,16 @@ class Adjudication:
         for row in self._store.rows("SELECT * FROM adjudications ORDER BY person"):
             by_object.setdefault(row["object"], []).append(row)
         found = []
-        for record in self.dispute().objects.to_dict("records"):
+        objects = self.dispute().objects
+        ellipse = name_lengths(ELLIPSE_COLUMNS, unit_of(objects.columns) or "mm")
+        for record in objects.to_dict("records"):
             votes = by_object.get(str(record["truth_id"]), [])
             if not votes or len(votes) < len(chairs):
                 continue
             words, labels = {vote["decision"] for vote in votes}, {vote["label"] for vote in votes}
             found.append(
                 {
-                    **{name: record[name] for name in ("image_id", "truth_id", *ELLIPSE_COLUMNS)},
+                    **{name: record[name] for name in ("image_id", "truth_id", *ellipse)},
                     "n_readers": record["n_readers"],
                     "n_readings": record["n_readings"],
                     "decision": words.pop() if len(words) == 1 else "open",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from overread.files import to_json
 from overread.froc import LEVEL, N_BOOTSTRAP, percentile_interval, proportion_interval
 from overread.marks import MarkSet
-from overread.truth import cohen_kappa, reader_statistics
+from overread.truth import MergeOptions, cohen_kappa, reader_statistics
 
 Floats = NDArray[np.float64]
 # Fewer images say nothing of agreement, and much of who marked which. Chosen by eye.
@@ -51,7 +51,9 @@ def krippendorff_alpha(marked: Floats, weights: Floats | None = None) -> Floats:
     return np.asarray(1.0 - ratio)
 
 
-def describe_agreement(readings: MarkSet, *, seed: int = 0) -> dict[str, Any] | None:
+def describe_agreement(
+    readings: MarkSet, options: MergeOptions | None = None, *, seed: int = 0
+) -> dict[str, Any] | None:
     """Return alpha of all readers, kappa of every two, and sensitivity of each against the others, with intervals.
 
     Intervals of alpha and kappa are percentiles of a bootstrap over images; those of sensitivities are Wilson's.
@@ -70,7 +72,7 @@ def describe_agreement(readings: MarkSet, *, seed: int = 0) -> dict[str, Any] | 
     alpha = _with_interval(
         float(krippendorff_alpha(marked)[0]), krippendorff_alpha(marked, draws.astype(float))
     )
-    statistics = reader_statistics(readings.marks, readings.readings)
+    statistics = reader_statistics(readings.marks, readings.readings, options=options)
     told: dict[str, Any] = to_json(
         {
             "n_images": len(marked),

@@ -11,7 +11,13 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from overread.apps.room._adjudication import Adjudication, complete_images, complete_readings, study_name
+from overread.apps.room._adjudication import (
+    Adjudication,
+    complete_images,
+    complete_readings,
+    prepare_agreement,
+    study_name,
+)
 from overread.apps.room._agreement import describe_agreement
 from overread.apps.room._items import Items
 from overread.apps.room._people import LONGEST_NAME, list_people
@@ -209,7 +215,8 @@ class Room:
         """Describe how well the readers agree on complete images; computed anew when there are more of them."""
         state = tuple(complete_images(self.store))
         if self._agreement is None or self._agreement[0] != state:
-            self._agreement = (state, describe_agreement(complete_readings(self.store)))
+            prepared = prepare_agreement(self.folder, complete_readings(self.store))
+            self._agreement = (state, describe_agreement(*prepared))
         return self._agreement[1]
 
     def export(self) -> list[Path]:

@@ -13,11 +13,11 @@ import pandas as pd
 from overread._terminal import count_steps
 from overread.apps.room._pixels import ShownFile
 from overread.apps.room._store import Store
+from overread.apps.room._tables import ellipses_in_pixels
 from overread.errors import DataWarning, OverreadError, TableError, UsageError
 from overread.files import digest_of_file
-from overread.marks import rescale_ellipses
 from overread.study import MarkRate
-from overread.tables import read_table
+from overread.tables import named, plain, read_table
 
 if TYPE_CHECKING:
     from overread.study import Request
@@ -88,7 +88,8 @@ def _detect_all(
         if request.detector.was_trained_on(radiograph):
             trained.add(image)
             store.set_setting("trained_on", sorted(trained))
-        _insert_detections(store, image, found[found["shown"]], sizes[image])
+        shown = named(found[found["shown"]], request.detector.unit)
+        _insert_detections(store, image, shown, sizes[image])
     if trained:
         warnings.warn(
             f"the detector was trained on {len(trained)} of these images, so what it adds there does not show what it "
@@ -118,17 +119,16 @@ def read_detections(
 ) -> dict[str, pd.DataFrame]:
     """Shown detections of each image that a table names; it may name no others than these and those left out."""
     table = read_table(path, "candidates")
-    for name in ("radius_mm", "score"):
-        if name not in table:
-            raise TableError(f"{path}: has no column {name} (overread detect writes it)")
-    named = set(table["image_id"].astype(str))
-    foreign = sorted(named - {*images, *dropped})
+    if "score" not in table:
+        raise TableError(f"{path}: has no column score (overread detect writes it)")
+    listed = set(table["image_id"].astype(str))
+    foreign = sorted(listed - {*images, *dropped})
     if foreign:
         raise TableError(
             f"{path}: has detections of {len(foreign)} images that the study has not, such as {foreign[0]!r}; the "
             f"study has {next(iter(images), 'no image')!r}, ... (use the image_id of images.csv)"
         )
-    unused = named - set(images)
+    unused = listed - set(images)
     if unused:
         warnings.warn(
             f"{path}: has detections of images that were left out of the study ({len(unused)}); they are not used",
@@ -146,9 +146,10 @@ def _insert_detections(
     """Keep the detections of an image, as ellipses in its pixels, and that it is done."""
     rows: list[dict[str, Any]] = []
     if found is not None and len(found):
-        circles = found[["x_mm", "y_mm", "radius_mm", "radius_mm"]].to_numpy(np.float64)
-        in_mm = np.column_stack([circles, np.zeros(len(circles))])
-        pixels = rescale_ellipses(in_mm, 1.0 / mm_per_px[0], 1.0 / mm_per_px[1])
+        lengths, unit = plain(found)
+        radius = lengths["radius"]
+        circles = lengths.assign(semi_major=radius, semi_minor=radius, angle_deg=0.0)
+        pixels = ellipses_in_pixels(named(circles, unit), mm_per_px)
         probabilities = found["probability"] if "probability" in found else pd.Series(np.nan, found.index)
         ordered = zip(pixels.tolist(), found["score"], probabilities, strict=True)
         for number, (ellipse, score, probability) in enumerate(ordered, start=1):

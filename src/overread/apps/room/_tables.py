@@ -14,7 +14,8 @@ from overread.apps.room._store import Store, timestamp
 from overread.errors import TableError, UsageError
 from overread.files import digest_of_bytes, digest_of_file, write_together
 from overread.marks import ELLIPSE_COLUMNS, MarkSet, find_table, images_from_readings, rescale_ellipses
-from overread.tables import check_study, raise_for_errors, read_table, table_bytes
+from overread.tables import LengthUnit, check_study, named, plain, raise_for_errors, read_table, table_bytes
+from overread.truth import HIT, EllipseHit, HitRule
 
 Arm = Literal["unaided", "aided", "repeats"]
 """Which readings: the first without a detector, those with it, or the repeated ones."""
@@ -29,7 +30,7 @@ SITTINGS_FILE = "reading/sittings.csv"
 
 
 def read_arm(store: Store, arm: Arm) -> MarkSet:
-    """Read marks in mm and readings of all that is locked; what is being read is not in it.
+    """Read marks and readings of all that is locked; what is being read is not in it. Marks are in the room's unit.
 
     Returns
     -------
@@ -52,7 +53,35 @@ def read_arm(store: Store, arm: Arm) -> MarkSet:
         [(row["image_id"], row["person"]) for row in items], columns=["image_id", "reader_id"], dtype="str"
     )
     images = pd.DataFrame({"image_id": readings["image_id"].drop_duplicates()}, dtype="str")
-    return MarkSet(_marks_table(marks), readings, images.reset_index(drop=True))
+    return MarkSet(named(_marks_table(marks), room_unit(store)), readings, images.reset_index(drop=True))
+
+
+def room_unit(store: Store) -> LengthUnit:
+    """Return the unit of a room's tables: px where every pixel is 1 x 1, which says that nothing else is known."""
+    rows = store.rows("SELECT mm_x, mm_y FROM pictures WHERE kind = 'reading'")
+    return "px" if rows and all((row["mm_x"], row["mm_y"]) == (1.0, 1.0) for row in rows) else "mm"
+
+
+def hit_rule(unit: LengthUnit) -> HitRule:
+    """Return what counts as a hit in a room: the usual rule in mm; in pixels objects are not widened."""
+    return HIT.in_unit("mm") if unit == "mm" else EllipseHit(min_semi_axis=0.0, unit=unit)
+
+
+def ellipses_in_pixels(marks: pd.DataFrame, mm_per_px: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Ellipses (x, y, a, b, angle) in pixels of marks in mm or px; ``mm_per_px`` is (x, y), or a row for each mark.
+
+    Raises
+    ------
+    TableError
+        If lengths are in per cent of the width.
+    """
+    lengths, unit = plain(marks)
+    if unit == "percent":
+        raise TableError("lengths are in percent; a reading room takes mm or px")
+    x, y = np.broadcast_to(
+        np.asarray(mm_per_px if unit == "mm" else (1.0, 1.0), np.float64), (len(marks), 2)
+    ).T
+    return rescale_ellipses(lengths[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1.0 / x, 1.0 / y)
 
 
 def _marks_table(rows: list[Any]) -> pd.DataFrame:
@@ -75,7 +104,7 @@ def _marks_table(rows: list[Any]) -> pd.DataFrame:
 
 
 def mm_rows(rows: list[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Ellipses (x, y, a, b, angle) in mm of rows in pixels."""
+    """Ellipses (x, y, a, b, angle) in the room's unit of rows in pixels."""
     if not rows:
         return np.empty((0, 5))
     pixels = [[row[name] for name in ("x", "y", "rx", "ry", "angle")] for row in rows]
@@ -220,9 +249,7 @@ def _insert_imported(
     now = timestamp()
     marked = {(image, reader) for image, reader in found.marks[["image_id", "reader_id"]].to_numpy()}
     scale = np.array([spacing[image] for image in found.marks["image_id"]]).reshape(-1, 2)
-    pixels = rescale_ellipses(
-        found.marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1.0 / scale[:, 0], 1.0 / scale[:, 1]
-    )
+    pixels = ellipses_in_pixels(found.marks, scale)
     names = {(image, reader): _imported_item(image, reader) for image, reader in pairs}
     with store.transaction() as database:
         database.execute("DELETE FROM marks WHERE item IN (SELECT item FROM items WHERE kind = 'imported')")

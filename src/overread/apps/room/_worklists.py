@@ -17,10 +17,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from overread.apps.room._adjudication import merge_as_study
 from overread.apps.room._store import Act, Store, log_act
+from overread.apps.room._tables import ellipses_in_pixels, hit_rule
 from overread.errors import UsageError
-from overread.marks import ELLIPSE_COLUMNS, find_table, read_folder, rescale_ellipses
-from overread.tables import read_table
+from overread.marks import find_table, read_folder
+from overread.tables import named, read_table, unit_of
 from overread.truth import candidate_hits, merge_marks
 
 Design = Literal["unaided", "sequential", "independent"]
@@ -199,7 +201,8 @@ class TrainingSet:
             truth = read_table(path, "truth")
         else:
             study = read_folder(folder)
-            truth = merge_marks(study.marks, study.readings)
+            in_mm = unit_of(study.marks.columns) in (None, "mm")
+            truth = merge_marks(study.marks, study.readings) if in_mm else merge_as_study(folder, study)
         self._objects = truth[truth["golden"]]
 
     def feedback(
@@ -207,18 +210,13 @@ class TrainingSet:
     ) -> dict[str, Any]:
         """Return the objects of an image, whether the marks hit each, and the marks that hit none."""
         objects = self._objects[self._objects["image_id"] == image]
-        x, y = mm_per_px
-        drawn = pd.DataFrame(
-            {
-                "image_id": image,
-                "x_mm": [mark["x"] * x for mark in marks],
-                "y_mm": [mark["y"] * y for mark in marks],
-            }
-        ).astype({"x_mm": "float64", "y_mm": "float64"})
-        hits = candidate_hits(drawn, objects)
+        unit = unit_of(objects.columns) or "mm"
+        x, y = mm_per_px if unit == "mm" else (1.0, 1.0)
+        places = {"x": [mark["x"] * x for mark in marks], "y": [mark["y"] * y for mark in marks]}
+        drawn = pd.DataFrame(places, dtype="float64").assign(image_id=image)
+        hits = candidate_hits(named(drawn, unit), objects, hit_rule(unit))
         found, useful = set(hits["truth_row"]), set(hits["candidate_row"])
-        ellipses = objects[list(ELLIPSE_COLUMNS)].to_numpy(np.float64)
-        rows = rescale_ellipses(ellipses, 1.0 / x, 1.0 / y).tolist() if len(ellipses) else []
+        rows = ellipses_in_pixels(objects, mm_per_px).tolist() if len(objects) else []
         return {
             "objects": [
                 {**dict(zip(("x", "y", "rx", "ry", "angle"), row, strict=True)), "found": number in found}

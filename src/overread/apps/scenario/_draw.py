@@ -24,6 +24,7 @@ from overread.errors import InvalidInputError
 from overread.froc import Matching, match_detections
 from overread.simulate import ReaderModel, SeenObject, marks_of_image
 from overread.study import Split
+from overread.tables import plain
 from overread.truth import candidate_hits, merge_marks
 
 Ints = NDArray[np.int64]
@@ -84,7 +85,7 @@ def draw_marks(
 ) -> Readings:
     """Draw the marks of all readings."""
     seen = _split_rows(objects, ["object_id", "x_mm", "y_mm", "diameter_mm", "level"])
-    near = _split_rows(places, ["x_mm", "y_mm"])
+    near = _split_rows(places, ["x", "y"])
     names = [reader.reader_id for reader in model.readers]
     shape = model.image_variance
     suspicion = np.random.default_rng([seed, SUSPICION])
@@ -134,7 +135,7 @@ def _as_marks(rows: list[dict[str, object]]) -> pd.DataFrame:
         raise InvalidInputError(
             "the readers marked nothing at all: raise [readers] false_marks, or the images"
         )
-    return pd.DataFrame(rows)[list(MARK_COLUMNS)]
+    return plain(pd.DataFrame(rows)[list(MARK_COLUMNS)])[0]
 
 
 def order_real_readings(
@@ -247,14 +248,13 @@ def _make_split(material: Material, image_ids: Sequence[str] | NDArray[np.object
     readings = read.readings[["image_id", "reader_id"]]
     marks = read.marks.drop(columns=["rank", "slot"])
     most = int(readings.groupby("image_id").size().max())
-    if most > 1:
-        truth = merge_marks(
-            marks, readings, options=material.merging, labels=material.labels, in_mm=material.in_mm
-        )
-    else:
-        truth = _take_as_truth(marks)
     rule = material.counting.rule
     assert rule is not None
+    if most > 1:
+        options, labels = material.merging, material.labels
+        truth, _ = plain(merge_marks(marks, readings, options=options, labels=labels, unit=rule.unit))
+    else:
+        truth = _take_as_truth(marks)
     if truth.empty:
         raise InvalidInputError("no reader marked anything in these images")
     return Split(
@@ -321,7 +321,7 @@ def _match_known(split: Split, objects: pd.DataFrame) -> Matching:
     )
     return match_detections(
         split.candidates,
-        truth.reset_index(drop=True),
+        plain(truth)[0].reset_index(drop=True),
         split.images,
         scores=np.zeros(len(split.candidates)),
         counting=split.counting,

@@ -21,7 +21,6 @@ from overread.simulate import (
     reader_panel,
 )
 from overread.study import KEYS, Cohort, Features, Run, find_study_candidates, open_run
-from overread.tables import is_mm
 from overread.truth import LabelOptions, MergeOptions
 
 STORE = "features.npy"
@@ -48,8 +47,8 @@ class Material:
         What a hit is, and how hits are counted.
     words
         What it is, for the page.
-    merging, labels, in_mm
-        How marks become objects with labels: those of the run where it is one; and whether lengths are in mm.
+    merging, labels
+        How marks become objects with labels: those of the run where it is one.
     """
 
     images: pd.DataFrame
@@ -62,7 +61,6 @@ class Material:
     words: str
     merging: MergeOptions = field(default_factory=MergeOptions)
     labels: LabelOptions = field(default_factory=LabelOptions)
-    in_mm: bool = True
 
     @property
     def training_ids(self) -> list[str]:
@@ -203,7 +201,6 @@ def _take_run(design: Design, folder: Path) -> Material:
         merging=MergeOptions(**dict(settings.merging), seed=settings.seed),
         # Fewer readings than the run has are what is asked for.
         labels=replace(settings.labels.make_options(), n_min=None, n_max=None),
-        in_mm=is_mm(settings.units.unit),
         readings=whole.readings,
         marks=whole.marks.drop(columns="label", errors="ignore"),
         words=f"the run {run.root.parent.parent.name}/{run.root.name} with its real readers; {int(enough.sum()):,} of"

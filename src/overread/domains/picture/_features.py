@@ -33,6 +33,7 @@ from overread.domains.picture._context_features import (
 from overread.domains.picture._finder import measure_curvatures
 from overread.domains.picture._image import PictureImage, smooth, smooth_inside
 from overread.features import EPSILON
+from overread.tables import plain, unit_of
 
 Floats = NDArray[np.float64]
 
@@ -341,14 +342,15 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
     field
         The picture.
     candidates
-        candidate_id, x_mm, y_mm, radius_mm and response.
+        candidate_id, x, y, radius and response, in the unit of the picture; names may end in it.
 
     Returns
     -------
     DataFrame
         candidate_id and one float32 column a feature; all numbers are finite.
     """
-    around = _find_surroundings(field, candidates)
+    lengths, _ = plain(candidates, unit_of(candidates.columns) or "px")
+    around = _find_surroundings(field, lengths)
     values = {name: column for measure in MEASURES for name, column in measure(around).items()}
     names = generic_names(colour=len(field.planes) > 1)
     table = pd.DataFrame({name: values[name].astype(np.float32) for name in names})
@@ -363,15 +365,13 @@ def measure_contrasts(field: PictureImage, places: pd.DataFrame) -> pd.DataFrame
     field
         The picture.
     places
-        x_mm, y_mm, radius_mm and response.
+        x, y, radius and response.
     """
     return pd.DataFrame(_measure_planes(_find_surroundings(field, places)))
 
 
 def _find_surroundings(field: PictureImage, places: pd.DataFrame) -> Surroundings:
     """Put places on the grid of the picture."""
-    x_mm, y_mm, radius_mm, response = (
-        places[name].to_numpy(np.float64) for name in ("x_mm", "y_mm", "radius_mm", "response")
-    )
+    x, y, radius, response = (places[name].to_numpy(np.float64) for name in ("x", "y", "radius", "response"))
     side = field.mm_per_px
-    return Surroundings(field, x_mm / side - 0.5, y_mm / side - 0.5, radius_mm / side, response)
+    return Surroundings(field, x / side - 0.5, y / side - 0.5, radius / side, response)

@@ -44,13 +44,13 @@ class BlobFinder:
     ----------
     polarity
         "bright", "dark" or "both".
-    smallest_mm, largest_mm
+    smallest, largest
         Radii that are sought.
     """
 
     polarity: Polarity = "both"
-    smallest_mm: float = 0.5
-    largest_mm: float = 1.4
+    smallest: float = 0.5
+    largest: float = 1.4
 
     name = "blobs"
     version = "1"
@@ -58,47 +58,47 @@ class BlobFinder:
     def __post_init__(self) -> None:
         if self.polarity not in ("bright", "dark", "both"):
             raise InvalidInputError(f"polarity {self.polarity!r} does not exist; use bright, dark or both")
-        if not 0 < self.smallest_mm <= self.largest_mm < float("inf"):
+        if not 0 < self.smallest <= self.largest < float("inf"):
             raise InvalidInputError(
-                f"radii from {self.smallest_mm} to {self.largest_mm} mm: the smallest has to be above 0, the largest "
+                f"radii from {self.smallest} to {self.largest}: the smallest has to be above 0, the largest "
                 "not below it"
             )
 
     @property
-    def scales_mm(self) -> list[float]:
+    def scales(self) -> list[float]:
         """Scales; a blob of radius r answers most at about r / sqrt(2)."""
-        n_steps = int(np.ceil(np.log(self.largest_mm / self.smallest_mm) / np.log(SCALE_STEP)))
-        return [self.smallest_mm / sqrt(2) * SCALE_STEP**step for step in range(n_steps + 1)]
+        n_steps = int(np.ceil(np.log(self.largest / self.smallest) / np.log(SCALE_STEP)))
+        return [self.smallest / sqrt(2) * SCALE_STEP**step for step in range(n_steps + 1)]
 
     def __call__(self, field: PictureImage, regions: Any = None, *, limit: int) -> pd.DataFrame:
-        """Find at most `limit` candidates, by falling response."""
+        """Find at most `limit` candidates, by falling response; lengths are in the unit of the picture."""
         parts = [
-            self._find_at(field, sigma_mm, sign, limit)
-            for sigma_mm in self.scales_mm
+            self._find_at(field, sigma, sign, limit)
+            for sigma in self.scales
             for sign in {"bright": (-1.0,), "dark": (1.0,), "both": (-1.0, 1.0)}[self.polarity]
         ]
-        x_mm, y_mm, radius_mm, response = np.concatenate(parts, axis=1)
-        order = np.lexsort((x_mm, y_mm, radius_mm, -response))
-        kept = keep_apart(x_mm, y_mm, APART_SHARE * radius_mm, order, limit)
-        return candidate_table(x_mm[kept], y_mm[kept], radius_mm[kept], response[kept])
+        x, y, radius, response = np.concatenate(parts, axis=1)
+        order = np.lexsort((x, y, radius, -response))
+        kept = keep_apart(x, y, APART_SHARE * radius, order, limit)
+        return candidate_table(x[kept], y[kept], radius[kept], response[kept])
 
-    def _find_at(self, field: PictureImage, sigma_mm: float, sign: float, limit: int) -> NDArray[np.float64]:
+    def _find_at(self, field: PictureImage, sigma: float, sign: float, limit: int) -> NDArray[np.float64]:
         """Rows of x, y, radius and response of the blobs of one scale and polarity."""
-        small, _ = measure_curvatures(field.even, sigma_mm / field.mm_per_px, sign)
+        small, _ = measure_curvatures(field.even, sigma / field.mm_per_px, sign)
         # In units of what is usual at this scale, so that coarse structure does not outweigh small lesions.
         small /= np.float32(np.abs(small[field.region]).mean()) + np.float32(EPSILON)
         row, column = find_peaks(small, field.region & (small > FLOOR), limit=PEAKS_PER_LIMIT * limit)
-        x_mm, y_mm = ((index + 0.5) * field.mm_per_px for index in (column, row))
-        return np.stack([x_mm, y_mm, np.full(len(row), sqrt(2) * sigma_mm), small[row, column]])
+        x, y = ((index + 0.5) * field.mm_per_px for index in (column, row))
+        return np.stack([x, y, np.full(len(row), sqrt(2) * sigma), small[row, column]])
 
 
-def radii_from_marks(radii_mm: NDArray[np.float64]) -> tuple[float, float]:
+def radii_from_marks(radii: NDArray[np.float64]) -> tuple[float, float]:
     """Return the radii to seek, from the readers' marks: the 10th to the 50th percentile.
 
     Larger marks are mostly rings around several lesions. On the training images of DIARETDB1 these are 0.5 to 1.3 mm
     for red lesions and 0.5 to 3.7 mm for hard exudates (at 0.1 mm a pixel); wider ranges reached fewer golden objects.
     """
-    low, high = np.quantile(radii_mm, [0.1, 0.5])
+    low, high = np.quantile(radii, [0.1, 0.5])
     return float(low), float(high)
 
 

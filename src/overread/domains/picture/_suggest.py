@@ -17,7 +17,7 @@ import pandas as pd
 from overread.domains.picture._features import measure_contrasts
 from overread.domains.picture._image import PictureImage, read_picture
 from overread.errors import OverreadError
-from overread.tables import find_radii
+from overread.tables import convert_lengths, find_radii
 
 Proposal = dict[str, dict[str, Any]]
 
@@ -53,7 +53,7 @@ def propose_settings(
     fields = _open_some(folder, seen)
     proposed: Proposal = {
         "region": {"kind": region or _choose_region(list(fields.values()))},
-        "units": {"unit": "px" if images["width_px"].nunique() == 1 else "fraction"},
+        "units": {"unit": "px" if images["width_px"].nunique() == 1 else "percent"},
     }
     if marks is None or not len(marks):
         return proposed
@@ -120,14 +120,10 @@ def measure_marks(
     fields: Mapping[str, PictureImage], images: pd.DataFrame, marks: pd.DataFrame
 ) -> pd.DataFrame:
     """Measure the contrast of marks as if they were candidates: generic features, and the label."""
-    sides = images.set_index("image_id").get("mm_per_px_x", pd.Series(dtype="float64"))
-    measured = []
+    in_px, measured = convert_lengths(marks, images, "px", "marks"), []
     for image_id, field in fields.items():
-        own = marks[marks["image_id"] == image_id].reset_index(drop=True)
-        side = float(sides.get(image_id, np.nan))
-        in_px = own[["x_mm", "y_mm"]] / (1.0 if np.isnan(side) else side)
-        radius = find_radii(own) / (1.0 if np.isnan(side) else side)
-        table = in_px.assign(radius_mm=np.maximum(radius, 1.0), response=0.0)
+        own = in_px[in_px["image_id"] == image_id].reset_index(drop=True)
+        table = own[["x", "y"]].assign(radius=np.maximum(find_radii(own), 1.0), response=0.0)
         if len(own):
             label = own.get("label", "")
             measured.append(measure_contrasts(field, table).assign(label=label))

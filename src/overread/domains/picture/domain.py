@@ -33,7 +33,7 @@ from overread.images import (
     read_channels,
     read_source,
 )
-from overread.tables import PERCENT, UNIT_WORDS, LengthUnit
+from overread.tables import LengthUnit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +59,7 @@ class PictureDomain(Domain):
     region
         Where is searched: field_of_view, masks or all.
     unit
-        Of every length: mm, px, or fraction (per cent of the picture's width).
+        Of every length: mm, px, or percent ( of the picture's width).
     colour
         Whether features are of all planes of colour; a grey picture then has three equal channels.
     weights
@@ -68,7 +68,7 @@ class PictureDomain(Domain):
         Absorbance of a stain in red, green and blue, in place of weights, or None.
     finder
         Who looks for candidates.
-    polarity, smallest_mm, largest_mm
+    polarity, smallest, largest
         What it looks for: bright, dark or both, and radii in the unit.
     target
         What is looked for, by name, for documents.
@@ -81,8 +81,8 @@ class PictureDomain(Domain):
     stain: tuple[float, float, float] | None
     finder: str
     polarity: Polarity
-    smallest_mm: float
-    largest_mm: float
+    smallest: float
+    largest: float
     target: str = "object"
 
     name = "picture"
@@ -100,9 +100,9 @@ class PictureDomain(Domain):
                 raise InvalidInputError(f"{name} {value!r} does not exist; use {' or '.join(get_args(kind))}")
         if not self.target.isprintable() or not 0 < len(self.target) <= LONGEST_TARGET:
             raise InvalidInputError(f"target is not a line of 1 to {LONGEST_TARGET} printable characters")
-        if not 0 < self.smallest_mm <= self.largest_mm <= WIDEST_RANGE * self.smallest_mm < float("inf"):
+        if not 0 < self.smallest <= self.largest <= WIDEST_RANGE * self.smallest < float("inf"):
             raise InvalidInputError(
-                f"radii from {self.smallest_mm:g} to {self.largest_mm:g}: the smallest has to be above 0, and the "
+                f"radii from {self.smallest:g} to {self.largest:g}: the smallest has to be above 0, and the "
                 f"largest from it to {WIDEST_RANGE:g} times as much"
             )
 
@@ -119,8 +119,8 @@ class PictureDomain(Domain):
             stain=stain,
             finder=own["finder"],
             polarity=own["polarity"],
-            smallest_mm=own["smallest_mm"] or nan,
-            largest_mm=own["largest_mm"] or nan,
+            smallest=own["smallest"] or nan,
+            largest=own["largest"] or nan,
             target=next(iter(settings["labels"]["groups"]), cls.thing),
         )
 
@@ -165,11 +165,11 @@ class PictureDomain(Domain):
     @classmethod
     def crop_side(cls, settings: Plain) -> float:
         """Show an object with its surroundings."""
-        least = settings["hits"]["min_semi_axis_mm"]
+        least = settings["hits"]["min_semi_axis"]
         if not least:
-            return 3.0 * float(settings["merging"]["full_size_mm"])
+            return 3.0 * float(settings["merging"]["full_size"])
         # The last edge stands for no end.
-        edges = settings.get("evaluation", {}).get("size_bins_mm", [0.0])[:-1]
+        edges = settings.get("evaluation", {}).get("size_bins", [0.0])[:-1]
         return max(SEMI_AXES_IN_CROP * least, OBJECTS_IN_CROP * max(edges, default=0.0))
 
     @classmethod
@@ -222,12 +222,9 @@ class PictureDomain(Domain):
     @cached_property
     def candidate_finder(self) -> CandidateFinder:
         """Make the finder with the options of the domain."""
-        options = {
-            "polarity": self.polarity,
-            "smallest_mm": self.smallest_mm,
-            "largest_mm": self.largest_mm,
-        }
-        return load_finder(self.finder, self.name, **options)
+        return load_finder(
+            self.finder, self.name, polarity=self.polarity, smallest=self.smallest, largest=self.largest
+        )
 
     @property
     def feature_names(self) -> list[str]:
@@ -290,7 +287,7 @@ class PictureDomain(Domain):
         """Draw the outline of the region."""
         from overread.domains._plots import picture_figure
 
-        return picture_figure(image, candidates, unit=UNIT_WORDS[self.unit], title=title)
+        return picture_figure(image, candidates, unit=self.unit, title=title)
 
     def describe_regions(self, image: DomainImage, regions: Any) -> tuple[dict[str, Any], str]:
         """Say how much of the picture the region fills."""
@@ -306,7 +303,12 @@ class PictureDomain(Domain):
     @classmethod
     def from_record(cls, record: Plain) -> Self:
         """Read its fields."""
-        made = from_json(cls, record["field"], "field")
+        # In files of earlier versions, lengths ended in _mm whatever their unit, and percent was called fraction.
+        own = record["field"]
+        if isinstance(own, dict):
+            own = {name.removesuffix("_mm"): value for name, value in own.items()}
+            own["unit"] = "percent" if own["unit"] == "fraction" else own["unit"]
+        made = from_json(cls, own, "field")
         if made.finder != record["finder"]:
             raise InvalidInputError("field: its finder is not that of the detector")
         return made
@@ -328,8 +330,8 @@ def find_file_spacing(path: str | Path, unit: str, mm_per_px: Any) -> Any:
     """
     if unit == "px":
         return 1.0
-    if unit == "fraction":
-        return PERCENT / read_channels(path).shape[1]
+    if unit == "percent":
+        return 100.0 / read_channels(path).shape[1]
     if mm_per_px is not None:
         return mm_per_px
     if name_errors(path, lambda: picture_kind(file_content(Path(path)))) is not None:

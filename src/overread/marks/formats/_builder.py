@@ -21,7 +21,15 @@ from overread.errors import DataWarning, FormatError, InvalidInputError
 from overread.marks._ellipse import ELLIPSE_COLUMNS, rescale_ellipses
 from overread.marks._file_names import ImageNames
 from overread.marks._mark_set import MarkSet
-from overread.tables import SCHEMAS, check_images, parse_number, quote_cell, raise_for_errors, read_table
+from overread.tables import (
+    SCHEMAS,
+    check_images,
+    named,
+    parse_number,
+    quote_cell,
+    raise_for_errors,
+    read_table,
+)
 
 NO_SPACING = (
     "neither the file nor an images table tells its mm per pixel: give mm_per_px (--mm-per-px), or an images table "
@@ -145,7 +153,7 @@ def scale_of_copy(stated: tuple[float, float], actual: tuple[float, float]) -> t
 
 @dataclass
 class MarkSetBuilder:
-    """Collects images, readings and marks in pixels, and gives the tables in millimetres.
+    """Collects images, readings and marks in pixels, and gives the tables in millimetres, or in pixels of 1 x 1.
 
     Where the file states the size of an image, its pixels are those of a picture of that size: on a copy of another
     size they are scaled to the image, and a size that no scaled copy has is refused.
@@ -289,7 +297,7 @@ class MarkSetBuilder:
         return known["mm_per_px_x"] * scale[0], known["mm_per_px_y"] * scale[1]
 
     def build(self) -> MarkSet:
-        """Tables in millimetres; columns that nobody filled are left out.
+        """Tables; columns that nobody filled are left out.
 
         Raises
         ------
@@ -331,7 +339,7 @@ class MarkSetBuilder:
             )
 
     def marks_table(self) -> pd.DataFrame:
-        """Give the marks as ellipses in mm."""
+        """Give the marks as ellipses in mm; in px where every pixel is 1 x 1, which says that no size is known."""
         drawn = {name: [mark[name] for mark in self.marks] for name in MARK_FIELDS}
         shapes = np.array([drawn[name] for name in ("x", "y", "a", "b", "angle")], float).T
         ellipses = rescale_ellipses(shapes, drawn["scale_x"], drawn["scale_y"])
@@ -345,7 +353,9 @@ class MarkSetBuilder:
                 "label": pd.Series(drawn["label"], dtype="str"),
             }
         )
-        return _without_empty(table, ("confidence", "label"))
+        known = {(row["mm_per_px_x"], row["mm_per_px_y"]) for row in self.images.values()}
+        in_px = known == {(1.0, 1.0)} and not any(mark["in_mm"] for mark in self.marks)
+        return named(_without_empty(table, ("confidence", "label")), "px" if in_px else "mm")
 
     def readings_table(self) -> pd.DataFrame:
         """Give the readings in the order in which they were met."""

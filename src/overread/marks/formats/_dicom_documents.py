@@ -29,7 +29,7 @@ from overread.errors import FormatError, InvalidInputError, TableError
 from overread.files import write_atomically
 from overread.marks._ellipse import ELLIPSE_COLUMNS, PixelEllipse, outline_of_ellipse, rescale_ellipses
 from overread.marks.formats.dicom_sr import read_dicom
-from overread.tables import quote_cell
+from overread.tables import name_lengths, quote_cell, unit_of
 
 Observer = Literal["person", "device"]
 
@@ -227,8 +227,9 @@ def graphic_points(
 
     Both SR (PS3.3 C.18.6) and presentation states (C.10.5) put (0, 0) at the top-left corner of the first pixel.
     """
-    shape = [[mark[name] for name in ELLIPSE_COLUMNS]]
-    scale = 1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"]
+    unit = unit_of(map(str, mark)) or "mm"
+    shape = [[mark[name] for name in name_lengths(ELLIPSE_COLUMNS, unit)]]
+    scale = (1.0, 1.0) if unit == "px" else (1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"])
     x, y, a, b, angle = rescale_ellipses(shape, *scale)[0].tolist()
     ellipse = PixelEllipse((x, y), (a, b), angle)
     if geometry == "polyline":

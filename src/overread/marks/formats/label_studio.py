@@ -33,7 +33,7 @@ from overread.marks._ellipse import ELLIPSE_COLUMNS, rescale_ellipses
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings, is_confidence
 from overread.marks.formats._readers import JsonNode, read_node
-from overread.tables import quote_cell
+from overread.tables import plain, quote_cell
 
 NOBODY = "tasks without annotations"
 CANCELLED = "cancelled annotations"
@@ -430,8 +430,10 @@ def records(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Regions of one reading, in percent."""
+    marks, unit = plain(marks)
+    sides = {"mm_per_px_x": 1.0, "mm_per_px_y": 1.0} if unit == "px" else {}
     needed = ("mm_per_px_x", "mm_per_px_y", "width_px", "height_px")
-    sx, sy, width, height = (float(image.get(name, math.nan)) for name in needed)
+    sx, sy, width, height = (float(({**image, **sides}).get(name, math.nan)) for name in needed)
     if not all(math.isfinite(value) for value in (sx, sy, width, height)):
         image_id = quote_cell(image["image_id"])
         raise TableError(

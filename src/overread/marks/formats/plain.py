@@ -1,7 +1,7 @@
 """Our own tables: a folder of marks, readings and images, as CSV or Parquet.
 
-Lengths are in mm from the image's top-left corner, as `overread.tables._schemas` says. On import the axes are
-put in order and the angle into [0, 180); nothing else changes.
+Lengths are from the image's top-left corner, in the unit that their names tell (`overread.tables._units`). On import
+the axes are put in order and the angle into [0, 180); nothing else changes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from overread.errors import FormatError
 from overread.marks._ellipse import ELLIPSE_COLUMNS, normalized_ellipses
 from overread.marks._mark_set import MarkSet, read_folder, write_folder
+from overread.tables import name_lengths, unit_of
 
 
 def read(path: Path, *, derive_readings: bool = False) -> MarkSet:
@@ -28,8 +29,9 @@ def read(path: Path, *, derive_readings: bool = False) -> MarkSet:
     if path.is_file() and path.stem != "marks":
         raise FormatError(f"{path}: give the folder of the tables, or its marks.csv or marks.parquet")
     tables = read_folder(path.parent if path.is_file() else path, derive_readings=derive_readings)
-    ellipses = normalized_ellipses(tables.marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64))
-    marks = tables.marks.assign(**dict(zip(ELLIPSE_COLUMNS, ellipses.T, strict=True)))
+    columns = name_lengths(ELLIPSE_COLUMNS, unit_of(tables.marks.columns) or "mm")
+    ellipses = normalized_ellipses(tables.marks[columns].to_numpy(np.float64))
+    marks = tables.marks.assign(**dict(zip(columns, ellipses.T, strict=True)))
     return MarkSet(marks, tables.readings, tables.images)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from overread.errors import FormatError, TableError, UsageError
 from overread.files import write_atomically
@@ -22,7 +23,7 @@ from overread.marks._ellipse import ELLIPSE_COLUMNS, PixelEllipse, ellipse_of_ou
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings, is_confidence
 from overread.marks.formats._readers import JsonNode, read_node
-from overread.tables import quote_cell
+from overread.tables import plain, quote_cell
 
 METADATA = "_via_img_metadata"
 NAMES = {"rect": "box", "polygon": "polygon", "polyline": "line", "point": "point"}
@@ -170,7 +171,7 @@ def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[P
         own = mark_set.marks[
             (mark_set.marks["image_id"] == image_id) & (mark_set.marks["reader_id"] == chosen)
         ]
-        regions = [] if own.empty else _regions_of(own.to_dict("records"), images.get(image_id, {}), image_id)
+        regions = [] if own.empty else _regions_of(own, images.get(image_id, {}), image_id)
         entries[f"{name}-1"] = {"filename": name, "size": -1, "regions": regions, "file_attributes": {}}
     attributes = ("label", *(["confidence"] if "confidence" in mark_set.marks else []))
     project = {
@@ -186,12 +187,15 @@ def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[P
     return [write_atomically(path, json.dumps(project, ensure_ascii=False, allow_nan=False).encode())]
 
 
-def _regions_of(marks: list[dict[Any, Any]], image: dict[Any, Any], image_id: str) -> list[dict[str, Any]]:
+def _regions_of(marks: pd.DataFrame, image: dict[Any, Any], image_id: str) -> list[dict[str, Any]]:
     """Regions of one image."""
-    sx, sy = (float(image.get(name, math.nan)) for name in ("mm_per_px_x", "mm_per_px_y"))
+    marks, unit = plain(marks)
+    sx, sy = (
+        1.0 if unit == "px" else float(image.get(name, math.nan)) for name in ("mm_per_px_x", "mm_per_px_y")
+    )
     if math.isnan(sx) or math.isnan(sy):
         raise TableError(f"images: image {quote_cell(image_id)}: pixels need mm_per_px_x and mm_per_px_y")
-    ellipses = rescale_ellipses([[mark[name] for name in ELLIPSE_COLUMNS] for mark in marks], 1 / sx, 1 / sy)
+    ellipses = rescale_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1 / sx, 1 / sy)
     return [
         {
             "shape_attributes": {
@@ -212,5 +216,5 @@ def _regions_of(marks: list[dict[Any, Any]], image: dict[Any, Any], image_id: st
                 ),
             },
         }
-        for mark, (x, y, a, b, turn) in zip(marks, ellipses.tolist(), strict=True)
+        for mark, (x, y, a, b, turn) in zip(marks.to_dict("records"), ellipses.tolist(), strict=True)
     ]

@@ -27,7 +27,7 @@ def _assemble_cohort(inputs: Inputs) -> Cohort:
     tables = {name: _keep_images(table, known) for name, table in tables.items()}
     store, candidates = inputs["features.npy"], tables["candidates"]
     keys = pd.MultiIndex.from_frame(candidates[KEYS])
-    rule = settings.hits.hit_rule()
+    rule = settings.hits.hit_rule().in_unit(settings.units.unit)
     return Cohort(
         **tables,
         features=Features(
@@ -107,7 +107,7 @@ COHORT = View(
         "features.npy",
         "feature_names.json",
     ),
-    settings=("hits", "labels"),
+    settings=("hits", "labels", "units.unit"),
     make=_assemble_cohort,
     means=("execution.memory_mb", "execution.executor", "execution.scheduler"),
 )

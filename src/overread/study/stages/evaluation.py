@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,6 @@ from overread.report import (
     StudyResults,
     StudySummary,
     Table1,
-    name_in_unit,
 )
 from overread.study._calibration import ScoreCalibration
 from overread.study._cohort import KEYS, Cohort, Split
@@ -62,7 +60,6 @@ from overread.study.stages.performance import (
 )
 from overread.study.stages.scores import DETECTOR, TREATMENTS, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Inputs, Made, Stage
-from overread.tables import UNIT_WORDS
 from overread.truth import DECISIONS, MergeOptions, ReaderStatistics
 
 # What the rows of Table 1 are called that are not those of a test set.
@@ -103,8 +100,7 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
             seed=settings.seed,
             level=options.level,
         )
-        named = replace(table, rule=name_in_unit(table.rule, UNIT_WORDS[settings.units.unit]))
-        tables.append(Table1(source, treatment, named))  # type: ignore[arg-type]
+        tables.append(Table1(source, treatment, table))  # type: ignore[arg-type]
     return tables
 
 
@@ -177,7 +173,7 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         description=describe_images(
             inputs["tables/image_facts.parquet"],
             inputs["input/description"],
-            UNIT_WORDS[settings.units.unit],
+            settings.units.unit,
         ),
     )
 
@@ -295,7 +291,7 @@ def evaluate(inputs: Inputs) -> Made:
         inputs["tables/readers.parquet"]["reader_id"],
         cohort.unseen,
         np.asarray(detector.test.candidate_scores),
-        MergeOptions(**dict(settings.merging), seed=settings.seed),
+        MergeOptions(**dict(settings.merging), seed=settings.seed).in_unit(settings.units.unit),
         n_bootstrap=options.n_bootstrap,
         seed=settings.seed,
         level=options.level,
@@ -303,7 +299,8 @@ def evaluate(inputs: Inputs) -> Made:
     results = StudyResults(
         schema=SCHEMA,
         version=__version__,
-        rule=name_in_unit(cohort.rule.describe(), UNIT_WORDS[settings.units.unit]),
+        unit=settings.units.unit,
+        rule=cohort.rule.describe(),
         fp_targets=options.fp_targets,
         level=options.level,
         n_bootstrap=options.n_bootstrap,

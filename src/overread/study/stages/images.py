@@ -26,7 +26,7 @@ from overread.study._pipeline import PipelineSpec
 from overread.study._store import CANDIDATE_COLUMNS, Manifest, RunFolder, Shard, decode_shard, shard_file
 from overread.study.executors._executors import Executor
 from overread.study.stages.stage import Inputs, Made, Stage, View
-from overread.tables import outside_the_image, raise_or_warn
+from overread.tables import named, outside_the_image, raise_or_warn
 
 # Features of many images are written together, in blocks of 64 MB, so that a part of a column is a write of some size.
 CELLS_AT_ONCE = 2**24
@@ -192,7 +192,7 @@ def places_stage(*, own_candidates: bool) -> Stage:
         "check_places",
         reads=reads,
         writes=(),
-        settings=("inputs.candidates",),
+        settings=("inputs.candidates", "units.unit"),
         make=partial(check_places, tables=tables),
     )
 
@@ -200,21 +200,23 @@ def places_stage(*, own_candidates: bool) -> Stage:
 def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Made:
     """Refuse what lies outside its image by a whole image, and warn of what lies outside at all."""
     facts = inputs["tables/image_facts.parquet"]
-    if not {"width_mm", "height_mm"} <= set(facts.columns):
+    unit = inputs.settings.units.unit
+    if not {f"width_{unit}", f"height_{unit}"} <= set(facts.columns):
         return {}
-    width, height = _measure_sides(facts)
+    width, height = _measure_sides(facts, unit)
+    # Sizes are in the unit already, as if pixels had a side of 1 in it.
     images = facts[["image_id"]].assign(width_px=width, height_px=height, mm_per_px_x=1.0, mm_per_px_y=1.0)
     for name in tables:
         folder, own = inputs["input/folder"], inputs.settings.inputs.candidates
         file = find_path(folder, "marks") if name == "input/marks" else folder / own
-        raise_or_warn(outside_the_image(inputs[name], images, str(file)))
+        raise_or_warn(outside_the_image(named(inputs[name], unit), images, str(file)))
     return {}
 
 
-def _measure_sides(facts: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
-    """Return width and height of the images in mm: of the file, where it is told, not rounded to the grid."""
+def _measure_sides(facts: pd.DataFrame, unit: str) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Return width and height of the images in the unit: of the file, where it is told, not rounded to the grid."""
     if not {"source_shape", "source_mm_per_px"} <= set(facts.columns):
-        return facts["width_mm"], facts["height_mm"]
+        return facts[f"width_{unit}"], facts[f"height_{unit}"]
     shape, sides = (
         np.array(facts[name].tolist(), np.float64) for name in ("source_shape", "source_mm_per_px")
     )

@@ -187,7 +187,9 @@ class Workspace:
             made = stage.make(self.inputs(stage))
             records.update({name: value for name, value in made.items() if name in RECORDS})
             return {
-                name: encode_file(name, to_json(value) if name in RECORDS else value)
+                name: encode_file(
+                    name, to_json(value) if name in RECORDS else value, self._settings.units.unit
+                )
                 for name, value in made.items()
             }
 

@@ -14,7 +14,7 @@ from overread.study._inputs import code_marks, code_patients
 from overread.study._settings import Settings
 from overread.study.stages.performance import WIDEST_HALF_WIDTH
 from overread.study.stages.stage import Inputs, Made, Stage
-from overread.tables import is_mm
+from overread.tables import plain
 from overread.truth import MergeOptions, apply_adjudication, merge_marks, reader_statistics
 
 READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
@@ -25,8 +25,8 @@ def _merge_into_truth(inputs: Inputs) -> Made:
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
-    labels, in_mm = settings.labels.make_options(), is_mm(settings.units.unit)
-    merged = merge_marks(marks, readings, options=options, labels=labels, in_mm=in_mm)
+    labels, unit = settings.labels.make_options(), settings.units.unit
+    merged, _ = plain(merge_marks(marks, readings, options=options, labels=labels, unit=unit))
     decisions = inputs["input/adjudication"]
     truth = merged if decisions is None else apply_adjudication(merged, decisions)
     if not len(truth) or not truth["golden"].any():
@@ -48,7 +48,7 @@ def _merge_into_truth(inputs: Inputs) -> Made:
         for name in lists
     }
     # Readers are compared with readers, not with the chair who had seen what they marked.
-    statistics = reader_statistics(marks, readings, options=options, truth=merged)
+    statistics = reader_statistics(marks, readings, options=options, truth=merged, unit=unit)
     tables = {
         "marks": coded.drop(columns="original"),
         "readings": _code_readers(readings, codes, "reader_id")[["image_id", "reader_id"]],
