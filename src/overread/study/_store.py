@@ -162,6 +162,11 @@ class RunFolder:
         )
         return True
 
+    def remove(self, name: str, gives: Iterable[str]) -> None:
+        """Remove what an earlier run kept of a stage that this one does without: its record, then its files."""
+        for relative in (f"stages/{name}.json", *gives):
+            self.path(relative).unlink(missing_ok=True)
+
     def _is_done(self, name: str, key: str, wanted: list[str]) -> bool:
         record = _read_record(self.path(f"stages/{name}.json"))
         if record is None or record.key != key or sorted(record.files) != wanted:
