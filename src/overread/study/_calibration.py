@@ -12,13 +12,13 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from overread.bags import SoftCalibrator, mean_soft_kl
@@ -26,6 +26,8 @@ from overread.errors import ModelFileError
 
 Floats = NDArray[np.float64]
 Method = Literal["none", "sigmoid", "isotonic", "rank"]
+FittedMethod = Literal["none", "sigmoid", "isotonic"]
+FITTED: tuple[FittedMethod, ...] = ("none", "sigmoid", "isotonic")
 
 # Ten events for each of the two parameters of a sigmoid, the usual rule of thumb (Peduzzi et al. 1996).
 FEWEST_POSITIVES = 20.0
@@ -77,7 +79,7 @@ class ScoreCalibration:
         """Whether its values can be read as probabilities; else they only put places in order."""
         return self.method != "rank"
 
-    def apply(self, scores: Any) -> Floats:
+    def apply(self, scores: ArrayLike) -> Floats:
         """Return the probability of each score; of a "rank" map the model's own, which only orders."""
         values = np.clip(np.asarray(scores, dtype=np.float64), -700, 700)
         if self.method == "sigmoid":
@@ -103,14 +105,14 @@ def fit_score_map(
     """
     if float(weights @ labels) < FEWEST_POSITIVES:
         return ScoreCalibration("rank", 1.0, 0.0, [], [], {})
-    losses = {
-        method: _judge(method, scores, labels, weights, folds) for method in ("none", "sigmoid", "isotonic")
-    }
-    best = min(losses, key=lambda method: losses[method])
+    losses = {method: _judge(method, scores, labels, weights, folds) for method in FITTED}
+    best = min(FITTED, key=lambda method: losses[method])
     return _fit(best, scores, labels, weights, losses)
 
 
-def _judge(method: str, scores: Floats, labels: Floats, weights: Floats, folds: NDArray[np.intp]) -> float:
+def _judge(
+    method: FittedMethod, scores: Floats, labels: Floats, weights: Floats, folds: NDArray[np.intp]
+) -> float:
     """Mean divergence of folds from maps that were fitted to the others."""
     predicted = np.empty_like(scores)
     for fold in np.unique(folds):
@@ -122,10 +124,14 @@ def _judge(method: str, scores: Floats, labels: Floats, weights: Floats, folds: 
 
 
 def _fit(
-    method: Any, scores: Floats, labels: Floats, weights: Floats, losses: dict[str, float]
+    method: FittedMethod,
+    scores: Floats,
+    labels: Floats,
+    weights: Floats,
+    losses: Mapping[FittedMethod, float],
 ) -> ScoreCalibration:
     if method == "none":
-        return ScoreCalibration("none", 1.0, 0.0, [], [], losses)
+        return ScoreCalibration("none", 1.0, 0.0, [], [], {**losses})
     fitted = SoftCalibrator(method).fit(scores, labels, sample_weight=weights)
     if method == "sigmoid":
         if fitted.slope_ < 0:
@@ -133,10 +139,10 @@ def _fit(
             return ScoreCalibration(
                 "sigmoid", 0.0, float(logit(np.average(labels, weights=weights))), [], [], losses
             )
-        return ScoreCalibration("sigmoid", fitted.slope_, fitted.intercept_, [], [], losses)
+        return ScoreCalibration("sigmoid", fitted.slope_, fitted.intercept_, [], [], {**losses})
     points = fitted.isotonic_
     rising = np.clip(points.y_thresholds_, SMALLEST, 1 - SMALLEST)
-    return ScoreCalibration("isotonic", 1.0, 0.0, points.X_thresholds_.tolist(), rising.tolist(), losses)
+    return ScoreCalibration("isotonic", 1.0, 0.0, points.X_thresholds_.tolist(), rising.tolist(), {**losses})
 
 
 # 64 bits: among a million images trained on and a million new ones, a chance likeness has probability 5e-8.

@@ -57,7 +57,7 @@ Content: TypeAlias = bytes | Iterable[bytes] | Callable[[BinaryIO], None]
 FOLDERS = ("shards", "tables", "models", "tuning", "stages")
 
 
-def json_bytes(value: Any) -> bytes:
+def json_bytes(value: object) -> bytes:
     """Bytes of a JSON file: the same value gives the same bytes."""
     return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
@@ -127,7 +127,7 @@ class RunFolder:
         self,
         name: str,
         *,
-        needs: Mapping[str, Any],
+        needs: Mapping[str, object],
         gives: Iterable[str],
         make: Callable[[], Mapping[str, Content]],
     ) -> bool:
@@ -347,7 +347,7 @@ class Manifest:
         kept = [to_json(self.entries[image_id]) for image_id in image_ids if image_id in self.entries]
         self._folder.write(MANIFEST, json_bytes({"images": kept}))
 
-    def _finished(self) -> list[Any]:
+    def _finished(self) -> list[object]:
         try:
             found = read_json(self._folder.path(MANIFEST))
         except (OSError, FormatError):
@@ -355,7 +355,7 @@ class Manifest:
         return found["images"] if isinstance(found, dict) and isinstance(found.get("images"), list) else []
 
 
-def _entry_of(record: Any) -> Entry | None:
+def _entry_of(record: object) -> Entry | None:
     """Entry of a record that was read; None for what is not one."""
     try:
         return from_json(Entry, record)
@@ -365,28 +365,6 @@ def _entry_of(record: Any) -> Entry | None:
 
 CANDIDATE_COLUMNS = ("candidate_id", "x_mm", "y_mm", "radius_mm", "response")
 FACTS, NAMES = b"overread.facts", b"overread.feature_names"
-
-
-@dataclass(frozen=True, eq=False)
-class Shard:
-    """What a shard holds.
-
-    Attributes
-    ----------
-    candidates
-        candidate_id, x_mm, y_mm, radius_mm, response.
-    features
-        Rows x features, float32, in the order of the candidates.
-    feature_names
-        Of the columns.
-    facts
-        Plain values about the image.
-    """
-
-    candidates: pd.DataFrame
-    features: NDArray[np.float32]
-    feature_names: tuple[str, ...]
-    facts: Mapping[str, Any]
 
 
 def encode_shard(work: ImageWork) -> bytes:
@@ -426,15 +404,15 @@ def encode_shard(work: ImageWork) -> bytes:
     return buffer.getvalue()
 
 
-def _finite(values: Any, name: str) -> Any:
+def _finite(values: NDArray[np.floating], name: str) -> NDArray[np.floating]:
     """Refuse NaN and infinities."""
     if not np.isfinite(values).all():
         raise InvalidInputError(f"{name}: a value is not finite")
     return np.ascontiguousarray(values)
 
 
-def decode_shard(content: bytes) -> Shard:
-    """Read a shard back.
+def decode_shard(content: bytes) -> ImageWork:
+    """Read back what was made of an image.
 
     Raises
     ------
@@ -451,4 +429,6 @@ def decode_shard(content: bytes) -> Shard:
         candidates = table.select(list(CANDIDATE_COLUMNS)).to_pandas()
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise FormatError(f"not a shard: {type(error).__name__}") from None
-    return Shard(candidates, features, names, facts)
+    table = pd.DataFrame(features, columns=pd.Index(names, dtype="str"))
+    table.insert(0, "candidate_id", candidates["candidate_id"])
+    return ImageWork(candidates, table, facts)
