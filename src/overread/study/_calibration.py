@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, Self
@@ -105,7 +105,7 @@ def fit_score_map(
     """
     if float(weights @ labels) < FEWEST_POSITIVES:
         return ScoreCalibration("rank", 1.0, 0.0, [], [], {})
-    losses = {method: _judge(method, scores, labels, weights, folds) for method in FITTED}
+    losses: dict[str, float] = {method: _judge(method, scores, labels, weights, folds) for method in FITTED}
     best = min(FITTED, key=lambda method: losses[method])
     return _fit(best, scores, labels, weights, losses)
 
@@ -128,10 +128,10 @@ def _fit(
     scores: Floats,
     labels: Floats,
     weights: Floats,
-    losses: Mapping[FittedMethod, float],
+    losses: dict[str, float],
 ) -> ScoreCalibration:
     if method == "none":
-        return ScoreCalibration("none", 1.0, 0.0, [], [], {**losses})
+        return ScoreCalibration("none", 1.0, 0.0, [], [], losses)
     fitted = SoftCalibrator(method).fit(scores, labels, sample_weight=weights)
     if method == "sigmoid":
         if fitted.slope_ < 0:
@@ -139,10 +139,10 @@ def _fit(
             return ScoreCalibration(
                 "sigmoid", 0.0, float(logit(np.average(labels, weights=weights))), [], [], losses
             )
-        return ScoreCalibration("sigmoid", fitted.slope_, fitted.intercept_, [], [], {**losses})
+        return ScoreCalibration("sigmoid", fitted.slope_, fitted.intercept_, [], [], losses)
     points = fitted.isotonic_
     rising = np.clip(points.y_thresholds_, SMALLEST, 1 - SMALLEST)
-    return ScoreCalibration("isotonic", 1.0, 0.0, points.X_thresholds_.tolist(), rising.tolist(), {**losses})
+    return ScoreCalibration("isotonic", 1.0, 0.0, points.X_thresholds_.tolist(), rising.tolist(), losses)
 
 
 # 64 bits: among a million images trained on and a million new ones, a chance likeness has probability 5e-8.
