@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from overread.columns import _cluster as waiting
+from overread.columns import answer_within, has_workers, wait_with_workers
 from overread.errors import StorageError
-from overread.models import answer_within, has_workers, wait_with_workers
 from progress_record import NotedProgress
 
 

@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-from feature_scenes import region
+from feature_scenes import glrlm_features, glszm_features, ngldm_features, ngtdm_features, region
 
 from overread.errors import InputTypeError, InvalidInputError
 from overread.features import (
     FEATURE_NAMES,
     first_order_features,
     glcm_features,
-    glrlm_features,
-    glszm_features,
-    ngldm_features,
-    ngtdm_features,
     quantize,
     texture_features,
     texture_matrix,
