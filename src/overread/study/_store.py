@@ -363,7 +363,7 @@ def _entry_of(record: object) -> Entry | None:
         return None
 
 
-CANDIDATE_COLUMNS = ("candidate_id", "x_mm", "y_mm", "radius_mm", "response")
+CANDIDATE_COLUMNS = ("candidate_id", "x", "y", "radius", "response")
 FACTS, NAMES = b"overread.facts", b"overread.feature_names"
 
 
