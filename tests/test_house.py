@@ -53,7 +53,7 @@ BUDGETS = {
 }
 
 # Where the number of features may stand: what the paper says.
-FACTS_OF_THE_PAPER = {"apps/reproduction/_page.py"}
+FACTS_OF_THE_PAPER = {"apps/reproduction/command.py"}
 
 # The one module that prints; and two that ask standard output what it is, and write no text to it.
 SCREEN_WITHOUT_TEXT = {

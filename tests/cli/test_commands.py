@@ -53,7 +53,13 @@ def test_cells_are_no_markup_and_are_whole_where_the_terminal_is_narrow(capsys, 
 @pytest.mark.parametrize("word", ["--out", "--out=x"])
 def test_the_old_name_of_output_is_told_the_new_one(capsys, word):
     assert main(["import", "f.xml", word, "x"]) == 2
-    assert capsys.readouterr().err == "overread: --out is called --output, or -o for short\n"
+    assert "overread: --out is called --output, or -o for short\n" in capsys.readouterr().err
+
+
+def test_a_file_may_be_called_out(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main(["check", "--", "--out"])
+    assert "is called" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

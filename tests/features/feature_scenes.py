@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import ndimage
 
-from overread.features import Anatomy
+from overread.features import Anatomy, level_features
 from overread.images import Radiograph, SpacingSource
 
 MM = 0.7
@@ -118,3 +118,18 @@ class Scene:
     @property
     def candidates(self):
         return candidates((self.x, self.y, self.radius))
+
+
+def one_matrix(family):
+    """Return the function that gives the level features of one matrix, without its name in front."""
+
+    def features(levels, **options):
+        found = level_features(levels, **options)
+        return {name.split(".")[1]: value for name, value in found.items() if name.startswith(f"{family}.")}
+
+    return features
+
+
+glrlm_features, glszm_features, ngldm_features, ngtdm_features = map(
+    one_matrix, ("glrlm", "glszm", "ngldm", "ngtdm")
+)

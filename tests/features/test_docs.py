@@ -31,9 +31,3 @@ def test_families_and_their_sizes_are_those_of_the_page():
     rows = {name: int(size) for name, size in re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.MULTILINE)}
     assert rows == Counter(feature.family for feature in CATALOGUE.values())
     assert list(rows) == list(CATALOGUE.families)
-
-
-def test_sizes_of_texture_are_those_of_the_page():
-    page = (DOCS / "explanation" / "texture.md").read_text(encoding="utf-8")
-    sizes = re.findall(r"\| (\d+) \|$", page.partition("Features of a candidate")[2], re.MULTILINE)
-    assert sum(int(size) for size in sizes) == len(CATALOGUE.kind("texture"))

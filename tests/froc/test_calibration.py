@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
 from overread.errors import InvalidInputError
-from overread.froc import calibration, patient_counts, reliability_curve
+from overread.froc import calibration, patient_counts
 from overread.froc._calibration import clip_logit, offset_in_the_large, recalibrate
 from overread.froc._kernels import sum_cross_entropy
 
@@ -41,7 +41,7 @@ def test_scores_on_hard_labels_as_in_scikit_learn():
 def test_reliability_on_hard_labels_as_in_scikit_learn(strategy):
     p, y = hard()
     label, probability = calibration_curve(y, p, n_bins=8, strategy=strategy)
-    found = reliability_curve(p, y, n_bins=8, strategy=strategy)
+    found = calibration(p, y, n_bins=8, strategy=strategy, n_bootstrap=0).reliability
     np.testing.assert_allclose(found.mean_probability, probability)
     np.testing.assert_allclose(found.mean_label, label)
     assert found.n_bags.sum() == len(p)

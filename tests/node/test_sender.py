@@ -8,8 +8,7 @@ import pytest
 from pydicom import dcmread
 
 from dicom_network import PR, Archive
-from overread.apps.node._sender import Sender
-from overread.apps.node._service import Worker
+from overread.apps.node._service import Sender, Worker
 from overread.apps.node._settings import Destination, NodeSettings
 from overread.apps.node._spool import Spool
 from overread.study import Request

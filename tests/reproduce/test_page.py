@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from overread.apps.reproduction._page import PAPER_MODELS, normalization_rows, reproduction_page
+from overread.apps.reproduction.command import PAPER_MODELS, normalization_rows, reproduction_page
 from overread.study import open_run, run_study
 from study_chain import PAGE, leave_out
 from study_stand_in import FAST, make_study, spec

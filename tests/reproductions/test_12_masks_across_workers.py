@@ -11,7 +11,6 @@ from overread.cli import main
 from overread.domains import ImageTask
 from overread.files import to_json
 from overread.study import find_study_candidates
-from overread.study._image_jobs import ImageJob
 from overread.study._store import Manifest, RunFolder
 from overread.study.executors._outcome import Outcome, work_on
 
@@ -21,7 +20,7 @@ def test_no_field_of_a_task_is_lost_on_the_way():
     from overread.study.executors._outcome import read_task
 
     known = pd.DataFrame({"candidate_id": ["1"], "x_mm": [0.5]})
-    task = ImageTask("a", "b.png", (0.1, 0.2), known, "0" * 64, "mask.png")
+    task = ImageTask("a", "b.png", (0.1, 0.2), known, "0" * 64, "mask.png", "c", "f")
     plain = ImageTask("a", "b.png")
     names = [one.name for one in fields(ImageTask)]
     assert all(
@@ -39,7 +38,7 @@ def test_images_that_were_given_up_for_a_lost_mask_are_tried_again(tmp_path, mon
 
     with monkeypatch.context() as broken:
         broken.setattr("overread.study.executors._executors.work_on", lose_mask)
-        broken.setattr(ImageJob, "fault_key", property(lambda job: job.features_key), raising=False)
+        broken.setattr("overread.study._image_jobs._fault_key", lambda task: task.features_key)
         assert main(["run", str(study)]) == 4
     folder = RunFolder(study / "runs" / "main")
     assert {entry.fault_kind for entry in Manifest(folder).entries.values()} == {"image"}

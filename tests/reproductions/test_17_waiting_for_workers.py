@@ -40,7 +40,7 @@ def scheduler():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    from overread.models.columns import _cluster as waiting
+    from overread.columns import _cluster as waiting
 
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.5)
     monkeypatch.setattr(waiting, "MOST_EMPTY_LOOKS", 4)

@@ -18,7 +18,7 @@ from overread.bags import StoredInstances
 from overread.cli import main
 from overread.errors import InvalidInputError
 from overread.models import SoftMILPath
-from overread.models.columns import _budget as room
+from overread.models import _budget as room
 from overread.models.solver._curvature import Curvature
 from overread.study._run import RESERVE_MB, MemoryNeed
 

@@ -15,7 +15,7 @@ from overread.domains import ImagePipeline, ImageTask, PictureDomain, measure_im
 from overread.errors import InvalidInputError, TableError
 from overread.files import FileDigests
 from overread.study import PipelineSpec, parse_settings
-from overread.study._image_jobs import make_jobs
+from overread.study._image_jobs import make_tasks
 
 RAW = {
     "region": {"kind": "field_of_view"},
@@ -130,13 +130,13 @@ def test_another_mask_is_another_image(tmp_path, study):
             Image.fromarray(np.full((4, 4), level, np.uint8)).save(mask)
         digests = FileDigests(tmp_path / "digests.json")
         masks = None if level is None else {"eye00": mask}
-        (job,) = make_jobs(images, study, digests, pipeline, None, masks=masks)
-        keys.append(job.candidates_key)
-        assert job.task.mask == (None if level is None else str(mask))
+        (task,), _ = make_tasks(images, study, digests, pipeline, None, masks=masks)
+        keys.append(task.candidates_key)
+        assert task.mask == (None if level is None else str(mask))
     assert keys[1] == keys[3]
     assert len(set(keys)) == 3
     mask.unlink()
-    (job,) = make_jobs(
+    _, faults = make_tasks(
         images, study, FileDigests(tmp_path / "digests.json"), pipeline, None, masks={"eye00": mask}
     )
-    assert job.fault is not None
+    assert list(faults) == ["eye00"]

@@ -11,7 +11,8 @@ import pytest
 from overread.domains import ImageTask
 from overread.errors import OverreadError
 from overread.files import FileDigests
-from overread.study._image_jobs import ImageJob, make_jobs, work_on_images
+from overread.study._image_jobs import WorkedImages, make_tasks, work_on_images
+from overread.study._pipeline import Versions
 from overread.study._store import RunFolder
 from overread.study.executors._outcome import Fault, Outcome, work_on
 from progress_record import NotedProgress
@@ -21,8 +22,6 @@ from study_stand_in import spec
 
 class Scripted:
     """Gives shards, or the faults that it was told to give: one list of them an image."""
-
-    n_at_once = 1
 
     def __init__(self, options: dict[str, str] | None = None, **faults: list[Fault]) -> None:
         self.faults, self.worked = faults, []
@@ -48,12 +47,30 @@ def folder(tmp_path: Path) -> RunFolder:
     return made
 
 
-def jobs_of(
+def find_tasks(
     chain: Chain, folder: RunFolder, n_images: int = 3, given: Any = None, **options: Any
-) -> list[ImageJob]:
+) -> tuple[list[ImageTask], dict[str, Fault]]:
     images = options.pop("images", chain.inputs.images.head(n_images))
     digests = FileDigests(folder.path("file_digests.json"))
-    return make_jobs(images, chain.study, digests, spec(**options).build(), given)
+    return make_tasks(images, chain.study, digests, spec(**options).build(), given)
+
+
+def tasks_of(*given: Any, **options: Any) -> list[ImageTask]:
+    tasks, faults = find_tasks(*given, **options)
+    assert not faults
+    return tasks
+
+
+def work(
+    chain: Chain,
+    folder: RunFolder,
+    executor: Scripted,
+    n_images: int = 3,
+    say: Any = lambda text: None,
+    **options: Any,
+) -> WorkedImages:
+    found = find_tasks(chain, folder, n_images, **options)
+    return work_on_images(folder, *found, executor, Versions.of(spec(**options).build()), say=say)
 
 
 DEATH = Fault("death", "killed")
@@ -61,8 +78,8 @@ USELESS = Fault("image", "no image")
 
 
 class TestKeys:
-    def test_the_same_study_has_the_same_jobs(self, chain: Chain, folder: RunFolder) -> None:
-        assert jobs_of(chain, folder) == jobs_of(chain, folder)
+    def test_the_same_study_has_the_same_tasks(self, chain: Chain, folder: RunFolder) -> None:
+        assert tasks_of(chain, folder) == tasks_of(chain, folder)
 
     @pytest.mark.parametrize(
         ("options", "candidates", "features"),
@@ -75,46 +92,45 @@ class TestKeys:
     def test_versions(
         self, chain: Chain, folder: RunFolder, options: dict[str, Any], candidates: bool, features: bool
     ) -> None:
-        for one, two in zip(jobs_of(chain, folder), jobs_of(chain, folder, **options), strict=True):
+        for one, two in zip(tasks_of(chain, folder), tasks_of(chain, folder, **options), strict=True):
             assert (one.candidates_key == two.candidates_key) is candidates
             assert (one.features_key == two.features_key) is features
 
     def test_a_spacing_is_of_its_image_alone(self, chain: Chain, folder: RunFolder) -> None:
         images = chain.inputs.images.head(3).copy()
         images.loc[1, "mm_per_px_x"] = 2.5
-        pairs = zip(jobs_of(chain, folder), jobs_of(chain, folder, images=images), strict=True)
+        pairs = zip(tasks_of(chain, folder), tasks_of(chain, folder, images=images), strict=True)
         assert [one.candidates_key == two.candidates_key for one, two in pairs] == [True, False, True]
 
     def test_without_a_spacing_the_file_has_to_say(self, chain: Chain, folder: RunFolder) -> None:
         images = chain.inputs.images.head(2).drop(columns=["mm_per_px_x", "mm_per_px_y"])
-        assert [job.task.mm_per_px for job in jobs_of(chain, folder, images=images)] == [None, None]
+        assert [task.mm_per_px for task in tasks_of(chain, folder, images=images)] == [None, None]
 
     def test_own_candidates_take_the_place_of_the_version(self, chain: Chain, folder: RunFolder) -> None:
         own = chain.load("tables/candidates.parquet").query("image_id == 'case 000'").drop(columns="image_id")
-        jobs = jobs_of(chain, folder, given={"case 000": own})
-        assert [len(job.task.candidates) for job in jobs] == [len(own), 0, 0]
-        other = jobs_of(
+        tasks = tasks_of(chain, folder, given={"case 000": own})
+        assert [len(task.candidates) for task in tasks] == [len(own), 0, 0]
+        other = tasks_of(
             chain, folder, given={"case 000": own.assign(x_mm=own["x_mm"] + 1)}, candidate_version="c2"
         )
-        pairs = zip(jobs, other, strict=True)
+        pairs = zip(tasks, other, strict=True)
         assert [one.candidates_key == two.candidates_key for one, two in pairs] == [False, True, True]
 
     def test_a_file_that_is_not_there(self, chain: Chain, folder: RunFolder) -> None:
         images = chain.inputs.images.head(2).assign(path=["images/000.png", "images/Mustermann.png"])
-        good, bad = jobs_of(chain, folder, images=images)
-        assert good.fault is None
-        assert bad.fault is not None
-        assert "Mustermann" not in bad.fault.reason
-        assert bad.content is None
+        (good, bad), faults = find_tasks(chain, folder, images=images)
+        assert list(faults) == [bad.image_id]
+        assert "Mustermann" not in faults[bad.image_id].reason
+        assert (good.sha256 is None, bad.sha256 is None) == (False, True)
 
 
 class TestWork:
     def test_all_then_none(self, chain: Chain, folder: RunFolder) -> None:
         first, second = Scripted(), Scripted()
         with NotedProgress() as progress:
-            assert work_on_images(folder, jobs_of(chain, folder), first).n_worked == 3
+            assert work(chain, folder, first).n_worked == 3
             assert progress.totals == progress.done == {"images": 3}
-            assert work_on_images(folder, jobs_of(chain, folder), second).n_worked == 0
+            assert work(chain, folder, second).n_worked == 0
             assert progress.totals == {"images": 0}
         assert len(first.worked) == 3
         assert second.worked == []
@@ -123,7 +139,7 @@ class TestWork:
         self, chain: Chain, folder: RunFolder
     ) -> None:
         executor, said = Scripted(case_000=[DEATH]), []
-        worked = work_on_images(folder, jobs_of(chain, folder), executor, say=said.append)
+        worked = work(chain, folder, executor, say=said.append)
         assert [name for name, alone, _ in executor.worked if alone] == ["case 000"]
         assert executor.worked[-1][0] == "case 000"
         assert all(entry.sha256 for entry in worked.manifest.entries.values())
@@ -133,29 +149,29 @@ class TestWork:
     def test_a_fault_of_the_image_is_final_others_get_a_chance_in_the_next_run(
         self, chain: Chain, folder: RunFolder, fault: Fault, is_final: bool
     ) -> None:
-        worked = work_on_images(folder, jobs_of(chain, folder), Scripted(case_001=[fault, fault]))
+        worked = work(chain, folder, Scripted(case_001=[fault, fault]))
         assert worked.manifest.entries["case 001"].fault_kind == fault.kind
         again = Scripted()
-        work_on_images(folder, jobs_of(chain, folder), again)
+        work(chain, folder, again)
         assert bool(again.worked) is not is_final
 
     def test_known_candidates_are_handed_on_where_only_features_changed(
         self, chain: Chain, folder: RunFolder
     ) -> None:
-        work_on_images(folder, jobs_of(chain, folder), Scripted())
+        work(chain, folder, Scripted())
         for options, known in (({"feature_version": "f2"}, True), ({"candidate_version": "c2"}, False)):
             executor = Scripted(options)
-            work_on_images(folder, jobs_of(chain, folder, **options), executor)
+            work(chain, folder, executor, **options)
             assert [has for _, _, has in executor.worked] == [known] * 3
 
     def test_a_pipeline_that_only_fails_stops_the_run(self, chain: Chain, folder: RunFolder) -> None:
         faults = {f"case_{number:03d}": [Fault("failure", "TypeError")] for number in range(12)}
         with pytest.raises(OverreadError, match="the first 10 images all failed, the last with: TypeError"):
-            work_on_images(folder, jobs_of(chain, folder, 12), Scripted(**faults))
+            work(chain, folder, Scripted(**faults), 12)
 
     def test_useless_images_alone_do_not(self, chain: Chain, folder: RunFolder) -> None:
         faults = {f"case_{number:03d}": [USELESS, USELESS] for number in range(11)}
-        worked = work_on_images(folder, jobs_of(chain, folder, 12), Scripted(**faults))
+        worked = work(chain, folder, Scripted(**faults), 12)
         assert [bool(entry.sha256) for entry in worked.manifest.entries.values()] == [False] * 11 + [True]
 
 

@@ -143,6 +143,7 @@ class TestAModelWhoseFitFails:
         assert [model.name for model in results.models] == ["soft", "b2"]
         assert results.skipped_models == {"B1": "no such luck"}
         assert "b1 failed and is left out: no such luck" in (report.folder / "run.log").read_text()
+        assert {path.stem for path in (report.folder / "models").iterdir()} == {"soft", "b2"}
 
     def test_it_is_tried_again(self, failing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         run_study(failing, pipeline=spec())

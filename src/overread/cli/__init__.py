@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from overread import __version__
 from overread._terminal import print_text
@@ -123,8 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(arguments: Sequence[str] | None) -> int:
     """Run the command, and turn what it raises into a line and an exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if any(word.partition("=")[0] == "--out" for word in words):
-        return fail("--out is called --output, or -o for short", UsageError.exit_code)
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -160,6 +158,10 @@ def describe_mistake(error: CycloptsError) -> str:
             return f"{' '.join(error.command_chain or ())} needs {wanted}"
     if isinstance(error, UnusedCliTokensError):
         return f"nothing here takes {' '.join(error.unused_tokens or ())!r}"
+    if isinstance(error, UnknownOptionError):
+        token = error.token
+        if (token.keyword or token.value).partition("=")[0] == "--out":
+            return "--out is called --output, or -o for short"
     return str(error)
 
 

@@ -34,7 +34,7 @@ def init(
     drop: str | None = None,
     same_patient: Annotated[list[str] | None, Parameter(negative=())] = None,
     different: Annotated[list[str] | None, Parameter(negative=())] = None,
-    region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
+    region: str | None = None,
     overwrite: Flag = False,
     json: Flag = False,
 ) -> None:
@@ -71,8 +71,9 @@ def init(
     different
         A=B: the images A and B look the same but are of different patients. Repeat it for several; images.csv keeps it.
     region
-        What the images are: chests, or other pictures whose objects lie in a bright field, where masks leave them, or
-        anywhere. Without it: chests, unless most show no pair of lungs.
+        What the images are: chest; or other pictures whose objects lie in a bright field (field_of_view), inside masks
+        (masks) or anywhere (all); or a kind that another package adds. Without it: chest, unless most images show no
+        pair of lungs.
     overwrite
         Replace images.csv and study.toml.
     json

@@ -32,6 +32,8 @@ from .chest._search import lies_on_image as lies_on_image
 from .chest._search import search_region as search_region
 from .chest.domain import ChestDomain as ChestDomain
 from .chest.domain import judge_view as judge_view
+from .picture._defaults import ReferenceSizes as ReferenceSizes
+from .picture._defaults import find_reference_sizes as find_reference_sizes
 from .picture._features import GENERIC_FEATURES as GENERIC_FEATURES
 from .picture._features import extract_generic as extract_generic
 from .picture._finder import BlobFinder as BlobFinder
@@ -40,7 +42,5 @@ from .picture._finder import radii_from_marks as radii_from_marks
 from .picture._image import PLANES as PLANES
 from .picture._image import PictureImage as PictureImage
 from .picture._image import read_picture as read_picture
-from .picture._sizes import ReferenceSizes as ReferenceSizes
-from .picture._sizes import find_reference_sizes as find_reference_sizes
 from .picture.domain import PictureDomain as PictureDomain
 from .picture.domain import find_mask as find_mask

@@ -121,6 +121,8 @@ class ImageTask:
         Digest of the file under which the outcome will be kept; None: it is not kept.
     mask
         File of the region, where it comes from masks; else None.
+    candidates_key, features_key
+        Digests of all that candidates and features depend on; empty where nothing is kept.
     """
 
     image_id: str
@@ -129,6 +131,8 @@ class ImageTask:
     candidates: pd.DataFrame | None = field(default=None, compare=False)
     sha256: str | None = None
     mask: str | None = None
+    candidates_key: str = ""
+    features_key: str = ""
 
 
 @short_repr()

@@ -21,10 +21,7 @@ from .families import FAMILIES as FAMILIES
 from .ibsi._first_order import first_order_features as first_order_features
 from .ibsi._glcm import glcm_features as glcm_features
 from .ibsi._levels import quantize as quantize
-from .ibsi._neighbours import ngldm_features as ngldm_features
-from .ibsi._neighbours import ngtdm_features as ngtdm_features
 from .ibsi._regions import FEATURE_NAMES as FEATURE_NAMES
+from .ibsi._regions import level_features as level_features
 from .ibsi._regions import texture_features as texture_features
 from .ibsi._regions import texture_matrix as texture_matrix
-from .ibsi._runs_zones import glrlm_features as glrlm_features
-from .ibsi._runs_zones import glszm_features as glszm_features

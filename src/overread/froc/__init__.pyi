@@ -12,7 +12,6 @@ from ._bootstrap import replicate_sensitivities as replicate_sensitivities
 from ._bootstrap import score_interval as score_interval
 from ._calibration import Calibration as Calibration
 from ._calibration import calibration as calibration
-from ._calibration import reliability_curve as reliability_curve
 from ._choice import AlphaChoice as AlphaChoice
 from ._choice import AlphaRule as AlphaRule
 from ._choice import PathModels as PathModels

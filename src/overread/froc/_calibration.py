@@ -214,22 +214,6 @@ def calibration(
     )
 
 
-def reliability_curve(
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    n_bins: int = 10,
-    strategy: Literal["quantile", "uniform"] = "quantile",
-) -> ReliabilityCurve:
-    """Return the reliability curve alone, without intervals (NaN); options as for :func:`calibration`."""
-    p, y, weight = _check_bags(probabilities, labels, sample_weight)
-    edges = _bin_edges(p, n_bins, strategy)
-    bins = np.searchsorted(edges[1:-1], p, side="left")
-    values = _bin_means(y, weight, bins, len(edges) - 1)
-    return _curve_of(p, y, weight, bins, edges, [Interval(float(value), np.nan, np.nan) for value in values])
-
-
 def _replicate_summaries(
     z: FloatArray,
     y: FloatArray,

@@ -1,10 +1,20 @@
-"""PNG, TIFF and JPEG: grey of 8 or 16 bits, also as colour whose three channels are equal; true colour of 8 bits."""
+"""PNG, TIFF and JPEG: grey of 8 or 16 bits, also as colour whose three channels are equal; true colour of 8 bits.
+
+Whether a PNG (ISO/IEC 15948) or TIFF (version 6.0) holds just the data of its pixels is checked here. Pillow looks at
+no checksum of a PNG's pixels, and passes over data that are left when it has all rows: what a second stream or
+surplus rows mean, nobody can tell. libtiff passes over a wrong checksum of deflated data, and fills what is missing.
+Pixels that are not compressed, or by LZW or run lengths, have no checksum: a changed byte cannot be told, missing
+ones can.
+"""
 
 from __future__ import annotations
 
 import io
+import math
+import struct
 import warnings
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,9 +24,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from overread.errors import ImageError
-from overread.images._intact import check_png_data, check_strips
 from overread.images._jpeg import decode_jpeg
-from overread.images._limits import check_shape
+from overread.images._kernels import count_lzw, left_after_run_lengths
+from overread.images._limits import MAX_PIXELS, check_shape
 from overread.images._source import SourceImage
 
 GREY_MODES = {"L": np.uint8, "I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16}
@@ -141,3 +151,142 @@ def _equal_channels(pixels: NDArray[Any]) -> NDArray[Any]:
 def _must_invert(picture: Image.Image) -> bool:
     """Whether a TIFF says that white is 0 and Pillow has left it so: it turns 8 bits over, but not 16."""
     return picture.mode != "L" and picture.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO
+
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+# First column and row, and steps, of the seven passes of an interlaced image (section 8.2).
+PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+BLOCK = 1 << 20
+
+
+def check_png_data(content: bytes) -> None:
+    """Refuse a PNG that is damaged, cut, too large, or has other than the data of its pixels."""
+    header, data = _read_chunks(content)
+    columns, rows, depth, colour, _, _, interlace = struct.unpack(">LLBBBBB", header)
+    check_shape(rows, columns)
+    if colour not in CHANNELS or interlace > 1:
+        raise ImageError("damaged: its header is none")
+    total = _count_bytes(columns, rows, depth * CHANNELS[colour], PASSES if interlace else [(0, 0, 1, 1)])
+    if not _inflates_to(data, total):
+        raise ImageError("damaged, or cut: it has other than the data of its pixels")
+
+
+def _read_chunks(content: bytes) -> tuple[bytes, bytes]:
+    """Header and pixel data; a chunk whose checksum does not fit is refused."""
+    at, header, last = len(SIGNATURE), b"", b""
+    parts: list[bytes] = []
+    while at + 12 <= len(content):
+        length, kind = struct.unpack_from(">L4s", content, at)
+        end = at + 8 + length
+        if content[end : end + 4] != struct.pack(">L", zlib.crc32(content[at + 4 : end])):
+            raise ImageError(f"damaged, or cut, in its chunk at byte {at}")
+        if (kind == b"IHDR") != (last == b"") or (kind == b"IDAT" and parts and last != b"IDAT"):
+            raise ImageError(f"damaged: its chunk at byte {at} is in the wrong place")
+        if kind == b"IHDR" and length == 13:
+            header = content[at + 8 : end]
+        elif kind == b"IDAT":
+            parts.append(content[at + 8 : end])
+        elif kind == b"IEND" and header:
+            return header, b"".join(parts)
+        at, last = end + 4, kind
+    raise ImageError("damaged, or cut: it has no end")
+
+
+def _count_bytes(columns: int, rows: int, bits: int, passes: Sequence[tuple[int, int, int, int]]) -> int:
+    """Bytes of all rows, each behind a byte that names its filter."""
+    total = 0
+    for x, y, x_step, y_step in passes:
+        width, height = -(-(columns - x) // x_step), -(-(rows - y) // y_step)
+        if width > 0 and height > 0:
+            total += height * (1 + (width * bits + 7) // 8)
+    return total
+
+
+def _inflates_to(data: bytes, n_bytes: int) -> bool:
+    """Whether the data are one deflated stream of so many bytes, and nothing else."""
+    stream, count, found = zlib.decompressobj(), 0, b"first"
+    try:
+        while found and not stream.eof and count <= n_bytes:
+            found = stream.decompress(data, BLOCK)
+            data = stream.unconsumed_tail
+            count += len(found)
+    except zlib.error:
+        return False
+    return stream.eof and not stream.unused_data and count == n_bytes
+
+
+BITS, COMPRESSION, STRIPS, SAMPLES, ROWS_PER_STRIP, STRIP_BYTES, PLANAR = 258, 259, 273, 277, 278, 279, 284
+TILE_WIDTH, TILE_LENGTH, TILES, TILE_BYTES = 322, 323, 324, 325
+PADDING = b"\0" * 4
+# Four channels of 16 bits; tiles may reach over the border.
+LARGEST = 16 * MAX_PIXELS
+
+
+def check_strips(content: bytes, tags: Mapping[int, Any], size: tuple[int, int]) -> None:
+    """Refuse a TIFF with a strip or tile that gives other than its bytes; tags as Pillow reads them, size (x, y)."""
+    count = COUNTS.get(tags.get(COMPRESSION, 1))
+    if count is None:
+        raise ImageError(
+            "a TIFF of this compression is not read; save it with LZW, deflate, PackBits or none"
+        )
+    tiled = TILES in tags
+    offsets, lengths = (
+        tags.get(tag, ()) for tag in ((TILES, TILE_BYTES) if tiled else (STRIPS, STRIP_BYTES))
+    )
+    wanted = _tile_bytes(tags, size, len(offsets)) if tiled else _strip_bytes(tags, size)
+    if not len(offsets) == len(lengths) == len(wanted) or sum(wanted) > LARGEST:
+        raise ImageError("the TIFF has another number of strips or tiles than its size needs")
+    for offset, length, needed in zip(offsets, lengths, wanted, strict=True):
+        part = content[offset : offset + length]
+        if len(part) < length or not count(part, needed):
+            raise ImageError("a strip of the TIFF is cut or damaged")
+
+
+def _row_bytes(tags: Mapping[int, Any], columns: int) -> tuple[int, int]:
+    """Bytes of a row, and how many planes there are."""
+    bits, samples = tags.get(BITS, (1,)), tags.get(SAMPLES, 1)
+    apart = tags.get(PLANAR, 1) == 2
+    return math.ceil(columns * (bits[0] if apart else sum(bits[:samples])) / 8), samples if apart else 1
+
+
+def _strip_bytes(tags: Mapping[int, Any], size: tuple[int, int]) -> list[int]:
+    columns, rows = size
+    row_bytes, planes = _row_bytes(tags, columns)
+    per_strip = max(1, min(tags.get(ROWS_PER_STRIP, rows), rows))
+    return [row_bytes * min(per_strip, rows - first) for first in range(0, rows, per_strip)] * planes
+
+
+def _tile_bytes(tags: Mapping[int, Any], size: tuple[int, int], n_tiles: int) -> list[int]:
+    """Bytes of each tile; none where the size needs another number of them, which may be huge."""
+    width, length = tags[TILE_WIDTH], tags[TILE_LENGTH]
+    row_bytes, planes = _row_bytes(tags, width)
+    needed = math.ceil(size[0] / width) * math.ceil(size[1] / length) * planes
+    return [row_bytes * length] * (n_tiles if needed == n_tiles else 0)
+
+
+def _is_inflated(part: bytes, needed: int) -> bool:
+    decoder = zlib.decompressobj()
+    try:
+        found = decoder.decompress(part, needed + 1)
+        return len(found) == needed and (decoder.eof or not decoder.decompress(decoder.unconsumed_tail, 1))
+    except zlib.error:
+        return False
+
+
+def _is_lzw(part: bytes, needed: int) -> bool:
+    return count_lzw(np.frombuffer(part + PADDING, np.uint8), 8 * len(part), needed) == needed
+
+
+def _is_packed(part: bytes, needed: int) -> bool:
+    # Some writers make the length even.
+    return 0 <= left_after_run_lengths(np.frombuffer(part, np.uint8), 0, len(part), needed) <= 1
+
+
+COUNTS: dict[int, Callable[[bytes, int], bool]] = {
+    1: lambda part, needed: len(part) == needed,
+    5: _is_lzw,
+    8: _is_inflated,
+    32946: _is_inflated,
+    32773: _is_packed,
+}

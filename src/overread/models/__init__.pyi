@@ -3,6 +3,10 @@ from ._base import BagClassifier as BagClassifier
 from ._base import LinearBagClassifier as LinearBagClassifier
 from ._base import linear_scores as linear_scores
 from ._boosted import BoostedBags as BoostedBags
+from ._budget import COPIES as COPIES
+from ._budget import find_least_bytes as find_least_bytes
+from ._budget import fits_in_memory as fits_in_memory
+from ._budget import machine_bytes as machine_bytes
 from ._mixture import ReaderMixture as ReaderMixture
 from ._onnx import export_onnx as export_onnx
 from ._path import MIN_RATIO as MIN_RATIO
@@ -30,14 +34,6 @@ from ._tuning import count_features as count_features
 from ._tuning import find_best as find_best
 from ._tuning import take_sparsest as take_sparsest
 from ._tuning import tune as tune
-from .columns._budget import COPIES as COPIES
-from .columns._budget import find_least_bytes as find_least_bytes
-from .columns._budget import fits_in_memory as fits_in_memory
-from .columns._budget import machine_bytes as machine_bytes
-from .columns._cluster import RETRIES as RETRIES
-from .columns._cluster import answer_within as answer_within
-from .columns._cluster import has_workers as has_workers
-from .columns._cluster import wait_with_workers as wait_with_workers
 from .crowd._models import DawidSkene as DawidSkene
 from .crowd._models import RaykarCrowd as RaykarCrowd
 from .crowd._votes import Votes as Votes

@@ -1,9 +1,4 @@
-"""Compiled loops of the models that belong neither to the loss nor to the solver.
-
-Compiled sums over trees.
-
-Compiled loops of the second derivative of the loss. `Xt` holds one feature per row (d x n).
-"""
+"""Compiled loops of the models that belong neither to the loss nor to the solver: moments of rows, trees, curvature."""
 
 from __future__ import annotations
 
@@ -13,67 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
-
-
-@kernel
-def standardize_rows(
-    Xt: np.ndarray,
-    weight: np.ndarray,
-    center: bool,
-    standardize: bool,
-    constant: float,
-    means: np.ndarray,
-    scales: np.ndarray,
-    norms: np.ndarray,
-    largest: np.ndarray,
-) -> None:
-    """Standardize each row of Xt in place; weight sums to 1. A row that does not vary becomes 0 with scale 0."""
-    smallest_normal = 2.0**-1022 if Xt.itemsize == 8 else 2.0**-126
-    for j in range(Xt.shape[0]):
-        x = Xt[j]
-        peak = 0.0
-        for i in range(x.size):
-            peak = max(peak, abs(float(x[i])))
-        largest[j] = peak
-        means[j] = 0.0
-        scales[j] = 0.0
-        norms[j] = 0.0
-        if peak < smallest_normal:
-            x[:] = 0.0
-            continue
-        exponent = math.frexp(peak)[1]
-        unit = math.ldexp(1.0, -exponent) if standardize else 1.0
-        mean = 0.0
-        for i in range(x.size):
-            mean += weight[i] * (float(x[i]) * unit)
-        middle = mean if center else 0.0
-        variance = 0.0
-        for i in range(x.size):
-            deviation = float(x[i]) * unit - middle
-            variance += weight[i] * deviation * deviation
-        spread = math.sqrt(variance)
-        if spread <= constant * abs(mean) and center:
-            x[:] = 0.0
-            continue
-        divisor = spread if standardize else 1.0
-        total = 0.0
-        for i in range(x.size):
-            value = (float(x[i]) * unit - middle) / divisor
-            x[i] = value
-            total += value * value
-        means[j] = middle / unit
-        scales[j] = divisor / unit
-        norms[j] = math.sqrt(total)
-
-
-@kernel
-def rescale_row(x: np.ndarray, unit: float, middle: float, divisor: float) -> None:
-    """Standardize one row in place as `standardize_rows` did with the same numbers; a divisor of 0 makes it 0."""
-    if divisor == 0.0:
-        x[:] = 0.0
-        return
-    for i in range(x.size):
-        x[i] = (float(x[i]) * unit - middle) / divisor
 
 
 @kernel

@@ -230,7 +230,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         y : array-like of shape (n_bags,), optional
             Two classes; the labels that `X` carries where None.
         reader_bags : mapping of str to Bags
-            Bags of each reader, carrying labels, as `overread.bags._reader_bags` makes them: the same features in
+            Bags of each reader, carrying labels, as `overread.bags._grouping` makes them: the same features in
             the same order, and groups of the same kind.
         """
         self._fit_models([self], X, y, reader_bags)

@@ -26,14 +26,20 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
 from overread.bags import Bags, Matrix, SoftLabels, StoredInstances
+from overread.columns import (
+    ClusterColumns,
+    Columns,
+    FileColumns,
+    MemoryColumns,
+    constant_share,
+    describe_columns,
+    standardize_rows,
+)
 from overread.errors import DataWarning, InvalidInputError
-from overread.models._kernels import describe_rows, standardize_rows
+from overread.models._budget import room_for_columns
+from overread.models._kernels import describe_rows
 from overread.models._penalties import Penalty, find_penalty
 from overread.models._report import FitReport
-from overread.models.columns._budget import room_for_columns
-from overread.models.columns._cluster import ClusterColumns
-from overread.models.columns._columns import Columns, MemoryColumns
-from overread.models.columns._file_columns import FileColumns, constant_share, describe_columns
 from overread.models.loss._bag_loss import BagLoss, find_pooling, weigh_bags
 from overread.models.solver._curvature import worth_sampling
 from overread.models.solver._newton import NewtonSolver, Solution

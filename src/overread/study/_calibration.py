@@ -15,10 +15,10 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from overread.bags import SoftCalibrator, mean_soft_kl
@@ -26,6 +26,8 @@ from overread.errors import ModelFileError
 
 Floats = NDArray[np.float64]
 Method = Literal["none", "sigmoid", "isotonic", "rank"]
+FittedMethod = Literal["none", "sigmoid", "isotonic"]
+FITTED: tuple[FittedMethod, ...] = ("none", "sigmoid", "isotonic")
 
 # Ten events for each of the two parameters of a sigmoid, the usual rule of thumb (Peduzzi et al. 1996).
 FEWEST_POSITIVES = 20.0
@@ -77,7 +79,7 @@ class ScoreCalibration:
         """Whether its values can be read as probabilities; else they only put places in order."""
         return self.method != "rank"
 
-    def apply(self, scores: Any) -> Floats:
+    def apply(self, scores: ArrayLike) -> Floats:
         """Return the probability of each score; of a "rank" map the model's own, which only orders."""
         values = np.clip(np.asarray(scores, dtype=np.float64), -700, 700)
         if self.method == "sigmoid":
@@ -103,14 +105,14 @@ def fit_score_map(
     """
     if float(weights @ labels) < FEWEST_POSITIVES:
         return ScoreCalibration("rank", 1.0, 0.0, [], [], {})
-    losses = {
-        method: _judge(method, scores, labels, weights, folds) for method in ("none", "sigmoid", "isotonic")
-    }
-    best = min(losses, key=lambda method: losses[method])
+    losses: dict[str, float] = {method: _judge(method, scores, labels, weights, folds) for method in FITTED}
+    best = min(FITTED, key=lambda method: losses[method])
     return _fit(best, scores, labels, weights, losses)
 
 
-def _judge(method: str, scores: Floats, labels: Floats, weights: Floats, folds: NDArray[np.intp]) -> float:
+def _judge(
+    method: FittedMethod, scores: Floats, labels: Floats, weights: Floats, folds: NDArray[np.intp]
+) -> float:
     """Mean divergence of folds from maps that were fitted to the others."""
     predicted = np.empty_like(scores)
     for fold in np.unique(folds):
@@ -122,7 +124,11 @@ def _judge(method: str, scores: Floats, labels: Floats, weights: Floats, folds: 
 
 
 def _fit(
-    method: Any, scores: Floats, labels: Floats, weights: Floats, losses: dict[str, float]
+    method: FittedMethod,
+    scores: Floats,
+    labels: Floats,
+    weights: Floats,
+    losses: dict[str, float],
 ) -> ScoreCalibration:
     if method == "none":
         return ScoreCalibration("none", 1.0, 0.0, [], [], losses)

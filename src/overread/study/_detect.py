@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypedDict
 
 import pandas as pd
 
@@ -79,7 +79,7 @@ class Request:
 
     def digest(self) -> str:
         """Digest of all that the results depend on besides the images."""
-        asked: list[Any] = [__version__, LAYOUT, self.fp, self.all_candidates, self.documents]
+        asked: list[object] = [__version__, LAYOUT, self.fp, self.all_candidates, self.documents]
         if self.masks is not None:
             asked.append(str(self.masks))
         return digest_of_value([digest_of_bytes(self.detector.to_bytes()), *asked])
@@ -162,11 +162,31 @@ class DetectionPipeline:
 load_pipeline = DetectionPipeline.load
 
 
-def read_work(work: bytes) -> tuple[Mapping[str, Any], bytes]:
+class _ReportRecord(TypedDict):
+    """`ImageReport` as plain values."""
+
+    image: dict[str, Any]
+    marks: list[dict[str, object]]
+
+
+class _Record(TypedDict):
+    """What the journal keeps of an image; ``picture`` is the digest of what was drawn, None where nothing was."""
+
+    rows: list[dict[str, object]]
+    report: _ReportRecord | None
+    in_training: bool | None
+    picture: str | None
+
+
+def read_work(work: bytes) -> tuple[_Record, bytes]:
     """Read what was found in an image, and the PNG file of its picture, empty where none was wanted."""
     frame = read_frame(io.BytesIO(work).read)
     assert frame is not None, "whole bytes of a pipeline"
-    return frame.header, frame.body
+    found = frame.header
+    picture = digest_of_bytes(frame.body) if frame.body else None
+    return _Record(
+        rows=found["rows"], report=found["report"], in_training=found["in_training"], picture=picture
+    ), frame.body
 
 
 def _draw_picture(detector: Detector, radiograph: DomainImage, candidates: pd.DataFrame) -> bytes:
@@ -282,7 +302,7 @@ class Batch:
             If another process writes the same journal.
         """
         files = dict(images)
-        records: dict[Path, Mapping[str, Any]] = {}
+        records: dict[Path, _Record] = {}
         faults: dict[Path, Fault] = {}
         with Journal(self._journal, self._request.digest(), lock=(LOCK_FILE, IS_HELD)) as journal:
             known, tasks = dict(journal.entries()), {}
@@ -305,7 +325,7 @@ class Batch:
         self.bad |= {path: _tell_fault(path, faults[path]) for path in files if path in faults}
         return [found_of(path, records[path]) for path in files if path in records]
 
-    def _recall(self, known: Mapping[str, Any], task: ImageTask) -> Mapping[str, Any] | None:
+    def _recall(self, known: Mapping[str, _Record], task: ImageTask) -> _Record | None:
         record = None if task.sha256 is None else known.get(_key_of(task))
         picture = self._pictures.get(Path(task.path))
         if record is None or (picture is not None and record["picture"] != _digest_of_picture(picture)):
@@ -323,13 +343,12 @@ class Batch:
         with closing(ProcessExecutor(pipeline.spec(), WorkLimits(), count)) as executor:
             yield from work_twice(executor, tasks)
 
-    def _keep(self, journal: Journal, task: ImageTask, work: bytes) -> Mapping[str, Any]:
+    def _keep(self, journal: Journal, task: ImageTask, work: bytes) -> _Record:
         """Write the picture, then the record: one that is there has all of its results."""
-        found, drawn = read_work(work)
+        record, drawn = read_work(work)
         picture = self._pictures.get(Path(task.path))
         if picture is not None:
             write_atomically(picture, drawn)
-        record = {**found, "picture": None if picture is None else digest_of_bytes(drawn)}
         if task.sha256 is not None:
             journal.add(_key_of(task), record)
         self.n_worked += 1
@@ -361,7 +380,7 @@ def _key_of(task: ImageTask) -> str:
     return digest_of_value([task.path, task.sha256, task.mm_per_px])
 
 
-def found_of(path: Path, record: Mapping[str, Any]) -> FoundMarks:
+def found_of(path: Path, record: _Record) -> FoundMarks:
     """Results as a record tells them, fresh or remembered, so that both give the same bytes."""
     report, document = record["report"], None
     if report is not None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,9 @@ from overread.models import BagClassifier, LinearBagClassifier, from_document, t
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
 from overread.study.models import MODELS
 from overread.tables import LengthUnit, named, plain
+
+if TYPE_CHECKING:
+    from overread.study._settings import Hits
 
 SCHEMA = 3
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
@@ -255,7 +258,7 @@ class Detector:
         radiograph: DomainImage,
         *,
         candidates: pd.DataFrame | None = None,
-        regions: Any = None,
+        regions: object = None,
         n_threads: int | None = None,
     ) -> pd.DataFrame:
         """Candidates of an image with score and probability, by falling score.
@@ -356,7 +359,7 @@ class Detector:
         self,
         radiograph: DomainImage,
         candidates: pd.DataFrame | None = None,
-        regions: Any = None,
+        regions: object = None,
         n_threads: int | None = None,
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Candidates, and the features that the model looks at, in the same order."""
@@ -460,7 +463,7 @@ class Detector:
             raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
 
 
-def _read_domain(payload: Mapping[str, Any]) -> Domain:
+def _read_domain(payload: Mapping[str, object]) -> Domain:
     """Make the domain of a file, unless it was trained on candidates or features of another version."""
     domain = domain_from_record(payload)
     refuse_other_versions_of(domain, payload)
@@ -483,11 +486,11 @@ def _content_of(path: Path) -> bytes:
 
 def make_detector(
     name: str,
-    model: Any,
+    model: BagClassifier,
     score_map: ScoreCalibration,
-    points: Sequence[Mapping[str, Any]],
+    points: Sequence[Mapping[str, object]],
     pipeline: ImagePipeline,
-    counting: Any,
+    counting: Hits,
     trained_on: str,
     verdict: str,
     seen: TrainingFingerprints,
@@ -533,6 +536,5 @@ def make_detector(
     )
 
 
-def _read_point(point: Mapping[str, Any]) -> OperatingPoint:
-    known: dict[str, Any] = {field.name: point.get(field.name) for field in fields(OperatingPoint)}
-    return OperatingPoint(**known)
+def _read_point(point: Mapping[str, object]) -> OperatingPoint:
+    return from_json(OperatingPoint, {field.name: point.get(field.name) for field in fields(OperatingPoint)})

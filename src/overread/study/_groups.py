@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from overread.errors import FormatError
 from overread.files import read_json, write_atomically
@@ -29,7 +28,7 @@ def split_groups(settings: Settings) -> dict[str, Settings]:
         polarity = settings.candidates.polarity
         # Copies keep which keys were set, which defaults by region and unit depend on.
         update = {"groups": {group: labels}}
-        parts: dict[str, Any] = {"labels": settings.labels.model_copy(update=update)}
+        parts: dict[str, object] = {"labels": settings.labels.model_copy(update=update)}
         if isinstance(polarity, Mapping):
             parts["candidates"] = settings.candidates.model_copy(update={"polarity": polarity[group]})
         made[group] = settings.model_copy(update=parts)

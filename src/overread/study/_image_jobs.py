@@ -23,28 +23,7 @@ NEVER = "unreadable"
 HOPELESS = 10
 
 
-@dataclass(frozen=True)
-class ImageJob:
-    """An image with the digests of all that its candidates and features depend on.
-
-    ``content`` is the digest of its file; None, with a fault, where there is no readable file. ``versions`` are those
-    that the digests stand for.
-    """
-
-    task: ImageTask
-    candidates_key: str
-    features_key: str
-    content: str | None = None
-    fault: Fault | None = None
-    versions: Versions | None = None
-
-    @property
-    def fault_key(self) -> str:
-        """Digest of all that a fault of the image depends on: another version may be able to use it."""
-        return digest_of_value({"features": self.features_key, "overread": __version__})
-
-
-def make_jobs(
+def make_tasks(
     images: pd.DataFrame,
     study: Path,
     digests: FileDigests,
@@ -52,8 +31,8 @@ def make_jobs(
     given: Mapping[str, pd.DataFrame] | None,
     *,
     masks: Mapping[str, Path] | None = None,
-) -> list[ImageJob]:
-    """Jobs of all images of a study.
+) -> tuple[list[ImageTask], dict[str, Fault]]:
+    """Tasks of all images of a study, and the faults of those that have no readable file, by image id.
 
     Parameters
     ----------
@@ -71,7 +50,8 @@ def make_jobs(
         Mask of each image, where regions come from masks.
     """
     columns = [images.get(name, pd.Series(dtype="float64", index=images.index)) for name in SPACING]
-    jobs = []
+    tasks: list[ImageTask] = []
+    faults: dict[str, Fault] = {}
     for image_id, path, *spacing in zip(images["image_id"], images["path"], *columns, strict=True):
         known = None if any(value != value for value in spacing) else (float(spacing[0]), float(spacing[1]))
         file = study / path
@@ -82,10 +62,9 @@ def make_jobs(
             shape = {} if mask is None else {"mask": digests.of(f"mask of {image_id}", mask, MAX_BYTES)}
         except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
             reason = getattr(error, "strerror", None) or "no file has such a path"
-            fault = Fault("image", without_path(f"the file cannot be read: {reason}", str(file)))
-            jobs.append(ImageJob(ImageTask(image_id, str(file), known, own), NEVER, NEVER, fault=fault))
+            faults[image_id] = Fault("image", without_path(f"the file cannot be read: {reason}", str(file)))
+            tasks.append(ImageTask(image_id, str(file), known, own, candidates_key=NEVER, features_key=NEVER))
             continue
-        task = ImageTask(image_id, str(file), known, own, content, None if mask is None else str(mask))
         source = (
             {"version": pipeline.candidate_version} if own is None else {"given": own.to_dict(orient="list")}
         )
@@ -94,8 +73,9 @@ def make_jobs(
         )
         version = [pipeline.feature_version, SKETCH_VERSION]
         features_key = digest_of_value({"candidates": candidates_key, "version": version})
-        jobs.append(ImageJob(task, candidates_key, features_key, content, versions=Versions.of(pipeline)))
-    return jobs
+        place = None if mask is None else str(mask)
+        tasks.append(ImageTask(image_id, str(file), known, own, content, place, candidates_key, features_key))
+    return tasks, faults
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +94,10 @@ NO_CANDIDATES = pd.DataFrame({name: pd.Series(dtype="float64") for name in CANDI
 
 def work_on_images(
     folder: RunFolder,
-    jobs: Sequence[ImageJob],
+    tasks: Sequence[ImageTask],
+    faults: Mapping[str, Fault],
     executor: Executor,
+    versions: Versions,
     *,
     say: Callable[[str], None] = lambda text: None,
 ) -> WorkedImages:
@@ -129,33 +111,40 @@ def work_on_images(
     ----------
     folder
         Of the run.
-    jobs
-        All images.
+    tasks, faults
+        All images, and the faults of those that cannot be worked on.
     executor
         Who does the work.
+    versions
+        Of the code that the keys of the tasks stand for.
     say
         Called with lines for the log.
     """
     manifest = Manifest(folder)
-    by_id = {job.task.image_id: job for job in jobs}
-    todo = [job for job in jobs if not _is_done(manifest, job)]
+    by_id = {task.image_id: task for task in tasks}
+    todo = [task for task in tasks if task.image_id in faults or not _is_done(manifest, task)]
     with manifest, begin_work("images", len(todo)) as advance:
-        tasks = []
-        for job in todo:
-            if job.fault is None:
-                tasks.append(_with_known_candidates(folder, manifest, job))
-            else:
-                _give_up(manifest, job, job.fault, say)
+        for task in todo:
+            if task.image_id in faults:
+                _give_up(manifest, task, faults[task.image_id], say)
                 advance(1)
 
         def note_failure(outcome: Outcome, fault: Fault, n_failed: int) -> None:
             _refuse_a_broken_pipeline(manifest, fault, n_failed)
             say(f"image {outcome.image_id!r}: {fault.reason}; will be tried again")
 
-        for outcome in work_twice(executor, tasks, note_failure):
-            _keep(manifest, by_id[outcome.image_id], outcome, say)
+        usable = [
+            _with_known_candidates(folder, manifest, task) for task in todo if task.image_id not in faults
+        ]
+        for outcome in work_twice(executor, usable, note_failure):
+            task = by_id[outcome.image_id]
+            if outcome.fault is not None:
+                _give_up(manifest, task, outcome.fault, say)
+            else:
+                refuse_other_versions(outcome.versions, versions, outcome.worker)
+                _keep(manifest, task, outcome.shard)
             advance(1)
-    manifest.finish([job.task.image_id for job in jobs])
+    manifest.finish(list(by_id))
     manifest.remove_strangers()
     return WorkedImages(manifest, len(todo))
 
@@ -197,45 +186,41 @@ def _refuse_a_broken_pipeline(manifest: Manifest, fault: Fault, n_failed: int) -
         raise OverreadError(f"the first {n_failed} images all failed, the last with: {fault.reason}")
 
 
-def _is_done(manifest: Manifest, job: ImageJob) -> bool:
+def _is_done(manifest: Manifest, task: ImageTask) -> bool:
     """Whether an image has its shard, or a file that was found to be of no use."""
-    entry = manifest.entries.get(job.task.image_id)
-    if entry is None or job.fault is not None:
+    entry = manifest.entries.get(task.image_id)
+    if entry is None:
         return False
     if entry.sha256 is None:
-        return entry.fault_kind == "image" and entry.features_key == job.fault_key
-    return entry.features_key == job.features_key and manifest.is_whole(entry)
+        return entry.fault_kind == "image" and entry.features_key == _fault_key(task)
+    return entry.features_key == task.features_key and manifest.is_whole(entry)
 
 
-def _with_known_candidates(folder: RunFolder, manifest: Manifest, job: ImageJob) -> ImageTask:
+def _fault_key(task: ImageTask) -> str:
+    """Digest of all that a fault of an image depends on: another version may be able to use it."""
+    return digest_of_value({"features": task.features_key, "overread": __version__})
+
+
+def _with_known_candidates(folder: RunFolder, manifest: Manifest, task: ImageTask) -> ImageTask:
     """Return the task, with the candidates of its old shard where only the features have to be made anew."""
-    entry = manifest.entries.get(job.task.image_id)
-    if entry is None or entry.candidates_key != job.candidates_key or not manifest.is_whole(entry):
-        return job.task
-    shard = decode_shard(folder.path(shard_file(job.task.image_id)).read_bytes())
-    return replace(job.task, candidates=shard.candidates)
+    entry = manifest.entries.get(task.image_id)
+    if entry is None or entry.candidates_key != task.candidates_key or not manifest.is_whole(entry):
+        return task
+    shard = decode_shard(folder.path(shard_file(task.image_id)).read_bytes())
+    return replace(task, candidates=shard.candidates)
 
 
-def _keep(manifest: Manifest, job: ImageJob, outcome: Outcome, say: Callable[[str], None]) -> None:
-    """Write down how the work on an image ended."""
-    if outcome.fault is not None:
-        _give_up(manifest, job, outcome.fault, say)
-        return
-    assert outcome.shard is not None
-    refuse_other_versions(outcome.versions, job.versions, outcome.worker)
-    digest = digest_of_bytes(outcome.shard)
-    entry = Entry(job.task.image_id, job.candidates_key, job.features_key, digest)
-    manifest.add(entry, outcome.shard)
+def _keep(manifest: Manifest, task: ImageTask, shard: bytes | None) -> None:
+    """Keep the shard of an image."""
+    assert shard is not None, "an outcome without a fault"
+    entry = Entry(task.image_id, task.candidates_key, task.features_key, digest_of_bytes(shard))
+    manifest.add(entry, shard)
 
 
-def _give_up(manifest: Manifest, job: ImageJob, fault: Fault, say: Callable[[str], None]) -> None:
+def _give_up(manifest: Manifest, task: ImageTask, fault: Fault, say: Callable[[str], None]) -> None:
     """Quarantine an image."""
     entry = Entry(
-        job.task.image_id,
-        job.candidates_key,
-        job.fault_key,
-        fault_kind=fault.kind,
-        reason=fault.reason,
+        task.image_id, task.candidates_key, _fault_key(task), fault_kind=fault.kind, reason=fault.reason
     )
     manifest.add(entry, None)
-    say(f"image {job.task.image_id!r}: quarantined: {fault.reason}")
+    say(f"image {task.image_id!r}: quarantined: {fault.reason}")

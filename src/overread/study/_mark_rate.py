@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import betaln
@@ -33,7 +32,7 @@ class MarkRate:
         Images that a table of marks does not name, so that it has no marks of them.
     """
 
-    point: Mapping[str, Any]
+    point: Mapping[str, float]
     n_images: int
     n_marks: int
     n_without_row: int = 0

@@ -40,7 +40,7 @@ class Versions:
     features: str
 
     @classmethod
-    def of(cls, pipeline: Any) -> Versions:
+    def of(cls, pipeline: object) -> Versions:
         """Return the versions of a pipeline of this process; one that is not of a study has none of its own."""
         names = ("candidate_version", "feature_version")
         return cls(__version__, *(getattr(pipeline, name, "") for name in names))
@@ -84,6 +84,6 @@ class PipelineSpec:
         made: Pipeline = getattr(import_module(module), name)(**self.options)
         return made
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Name and options, ready for JSON."""
         return {"factory": self.factory, "options": dict(self.options)}

@@ -39,7 +39,8 @@ from overread.study._study_marks import complete_settings
 from overread.study.executors._dask import DaskExecutor, close_shared_clients
 from overread.study.executors._executors import Executor, ProcessExecutor, SerialExecutor, count_processors
 from overread.study.executors._isolation import WorkLimits
-from overread.study.stages.fitting import SKIPPED_FILE
+from overread.study.models import MODELS
+from overread.study.stages.fitting import SKIPPED_FILE, fit_stage
 from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
@@ -359,6 +360,10 @@ class Runner:
                     # The list goes on as planned without the models that cannot be fitted.
                     stages[number:] = plan(skipped=self._list_skipped(workspace))[number:]
                 workspace.release(stages[number:])
+        if last is None:
+            done = {stage.name for stage in stages}
+            for stage in (fit_stage(model) for name, model in MODELS.items() if name not in done):
+                folder.remove(stage.name, stage.writes)
         self._write_provenance()
         return replace(self._report, n_quarantined=len(workspace.load("quarantined")))
 

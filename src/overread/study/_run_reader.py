@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ import pandas as pd
 from overread.errors import InvalidInputError
 from overread.files import from_json, read_json
 from overread.marks import find_table
-from overread.models import load_model
+from overread.models import BagClassifier, load_model
 from overread.report import Gallery, Pictures, RunHead, StudyResults, read_results, rename_lengths
 from overread.study._cohort import KEYS, Cohort
 from overread.study._settings import Settings, parse_settings
@@ -86,7 +85,7 @@ class Run:
         # Earlier versions wrote x_mm, whatever the unit.
         return named(found, self.settings.units.unit)
 
-    def model(self, name: str) -> Any:
+    def model(self, name: str) -> BagClassifier:
         """Return a fitted model: soft, b1, b2, ..."""
         return load_model(self._folder.readable(f"models/{name}.json"))
 

@@ -57,7 +57,7 @@ Content: TypeAlias = bytes | Iterable[bytes] | Callable[[BinaryIO], None]
 FOLDERS = ("shards", "tables", "models", "tuning", "stages")
 
 
-def json_bytes(value: Any) -> bytes:
+def json_bytes(value: object) -> bytes:
     """Bytes of a JSON file: the same value gives the same bytes."""
     return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
@@ -127,7 +127,7 @@ class RunFolder:
         self,
         name: str,
         *,
-        needs: Mapping[str, Any],
+        needs: Mapping[str, object],
         gives: Iterable[str],
         make: Callable[[], Mapping[str, Content]],
     ) -> bool:
@@ -161,6 +161,11 @@ class RunFolder:
             f"stages/{name}.json", json_bytes(to_json(StageRecord(key, dict(sorted(digests.items())))))
         )
         return True
+
+    def remove(self, name: str, gives: Iterable[str]) -> None:
+        """Remove what an earlier run kept of a stage that this one does without: its record, then its files."""
+        for relative in (f"stages/{name}.json", *gives):
+            self.path(relative).unlink(missing_ok=True)
 
     def _is_done(self, name: str, key: str, wanted: list[str]) -> bool:
         record = _read_record(self.path(f"stages/{name}.json"))
@@ -345,7 +350,7 @@ class Manifest:
         kept = [to_json(self.entries[image_id]) for image_id in image_ids if image_id in self.entries]
         self._folder.write(MANIFEST, json_bytes({"images": kept}))
 
-    def _finished(self) -> list[Any]:
+    def _finished(self) -> list[object]:
         try:
             found = read_json(self._folder.path(MANIFEST))
         except (OSError, FormatError):
@@ -353,7 +358,7 @@ class Manifest:
         return found["images"] if isinstance(found, dict) and isinstance(found.get("images"), list) else []
 
 
-def _entry_of(record: Any) -> Entry | None:
+def _entry_of(record: object) -> Entry | None:
     """Entry of a record that was read; None for what is not one."""
     try:
         return from_json(Entry, record)
@@ -363,28 +368,6 @@ def _entry_of(record: Any) -> Entry | None:
 
 CANDIDATE_COLUMNS = ("candidate_id", "x", "y", "radius", "response")
 FACTS, NAMES = b"overread.facts", b"overread.feature_names"
-
-
-@dataclass(frozen=True, eq=False)
-class Shard:
-    """What a shard holds.
-
-    Attributes
-    ----------
-    candidates
-        candidate_id, x, y, radius, response.
-    features
-        Rows x features, float32, in the order of the candidates.
-    feature_names
-        Of the columns.
-    facts
-        Plain values about the image.
-    """
-
-    candidates: pd.DataFrame
-    features: NDArray[np.float32]
-    feature_names: tuple[str, ...]
-    facts: Mapping[str, Any]
 
 
 def encode_shard(work: ImageWork) -> bytes:
@@ -424,15 +407,15 @@ def encode_shard(work: ImageWork) -> bytes:
     return buffer.getvalue()
 
 
-def _finite(values: Any, name: str) -> Any:
+def _finite(values: NDArray[np.floating], name: str) -> NDArray[np.floating]:
     """Refuse NaN and infinities."""
     if not np.isfinite(values).all():
         raise InvalidInputError(f"{name}: a value is not finite")
     return np.ascontiguousarray(values)
 
 
-def decode_shard(content: bytes) -> Shard:
-    """Read a shard back.
+def decode_shard(content: bytes) -> ImageWork:
+    """Read back what was made of an image.
 
     Raises
     ------
@@ -451,4 +434,6 @@ def decode_shard(content: bytes) -> Shard:
         candidates = found[list(CANDIDATE_COLUMNS)]
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise FormatError(f"not a shard: {type(error).__name__}") from None
-    return Shard(candidates, features, names, facts)
+    table = pd.DataFrame(features, columns=pd.Index(names, dtype="str"))
+    table.insert(0, "candidate_id", candidates["candidate_id"])
+    return ImageWork(candidates, table, facts)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.domains.chest._bones import find_best_course, find_clavicles, find_ridges
+from overread.domains.chest._anatomy import find_best_course, find_clavicles, find_ridges
 from overread.domains.chest._lungs import LungFields
 from overread.features import Quality
 from radiograph_pictures import MM, SHAPE, radiograph, ramp, rod

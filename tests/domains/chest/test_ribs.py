@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.domains.chest._bones import (
+from overread.domains.chest._anatomy import (
     RIB_GRID_MM,
     RIB_SIGMA_MM,
     enlarge_directions,

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from field_study import write_field_study
-from overread.domains.picture._suggest import _choose_polarity, _name_groups, propose_settings
+from overread.domains.picture._defaults import _choose_polarity, _name_groups, propose_settings
 from overread.study import make_study, read_settings
 from overread.tables import named, plain, scale_lengths
 

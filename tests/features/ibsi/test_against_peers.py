@@ -17,17 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from feature_scenes import glrlm_features, glszm_features, ngldm_features, ngtdm_features
 from scipy import ndimage
 from tests.golden.texture_problems import CASES, make_region
 
-from overread.features import (
-    first_order_features,
-    glcm_features,
-    glrlm_features,
-    glszm_features,
-    ngldm_features,
-    ngtdm_features,
-)
+from overread.features import first_order_features, glcm_features
 from overread.features.ibsi._glcm import GLCM
 from overread.features.ibsi._neighbours import NGLDM, NGTDM
 from overread.features.ibsi._runs_zones import GLRLM, GLSZM

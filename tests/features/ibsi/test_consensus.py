@@ -4,15 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from feature_scenes import glrlm_features, glszm_features, ngldm_features, ngtdm_features
 
-from overread.features import (
-    first_order_features,
-    glcm_features,
-    glrlm_features,
-    glszm_features,
-    ngldm_features,
-    ngtdm_features,
-)
+from overread.features import first_order_features, glcm_features
 
 FIRST_ORDER = "mean var skew kurt median min p10 p90 max iqr range mad rmad medad cov qcod energy rms"
 GLCM = (

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from feature_scenes import region
+from feature_scenes import glrlm_features, glszm_features, ngldm_features, ngtdm_features, region
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from overread.features import glrlm_features, glszm_features, ngldm_features, ngtdm_features, quantize
+from overread.features import quantize
 
 
 @settings(max_examples=25)

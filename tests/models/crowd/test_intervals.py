@@ -8,8 +8,16 @@ from scipy.stats import norm
 from tests.golden.crowd_problems import make_crowd
 
 from overread.models import DawidSkene
-from overread.models.crowd._em import Prior, Priors, Skills, expect, list_votes
-from overread.models.crowd._intervals import LabelPart, logit_interval, observed_information
+from overread.models.crowd._em import (
+    LabelPart,
+    Prior,
+    Priors,
+    Skills,
+    expect,
+    list_votes,
+    logit_interval,
+    observed_information,
+)
 
 
 def second_differences(function, x, step=1e-3):

@@ -8,8 +8,15 @@ from tests.models.crowd.test_intervals import second_differences
 
 from overread.bags import Bags
 from overread.models import ElasticNet, RaykarCrowd
-from overread.models.crowd._em import Prior, Priors, Skills, expect, list_votes
-from overread.models.crowd._intervals import label_part, observed_information
+from overread.models.crowd._em import (
+    Prior,
+    Priors,
+    Skills,
+    expect,
+    label_part,
+    list_votes,
+    observed_information,
+)
 from overread.models.loss._bag_loss import pool
 
 FLAT = Priors(Prior(1, 1), Prior(1, 1))

@@ -11,7 +11,7 @@ from overread.bags import Bags, StoredInstances
 from overread.errors import DataWarning, InvalidInputError
 from overread.models import RVMMIL
 from overread.models import _problem as scaling
-from overread.models.columns._budget import ColumnBudget
+from overread.models._budget import ColumnBudget
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ from scipy.stats import binom, chi2, chi2_contingency
 from sklearn.exceptions import ConvergenceWarning
 
 from overread.bags import Bags
+from overread.columns._columns import MemoryColumns
 from overread.errors import DataWarning
 from overread.models import RVMMIL
-from overread.models.columns._columns import MemoryColumns
 from overread.models.loss._bag_loss import POOLINGS, BagLoss
 from overread.models.rvm._evidence import score_statistics, screen_features
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.integrate import dblquad, quad
 from sklearn.linear_model import LogisticRegression
 
+from overread.columns._columns import MemoryColumns
 from overread.models import RVMMIL
-from overread.models.columns._columns import MemoryColumns
 from overread.models.loss._bag_loss import POOLINGS, BagLoss
 from overread.models.rvm import _posterior as information
 from overread.models.rvm._posterior import PosteriorSearch, information_diagonal, information_matrix

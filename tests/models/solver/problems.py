@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from overread.columns._columns import MemoryColumns
 from overread.models import L1
-from overread.models.columns._columns import MemoryColumns
 from overread.models.loss._bag_loss import POOLINGS, BagLoss
 from overread.models.solver._newton import NewtonSolver
 from overread.models.solver._path import null_intercept

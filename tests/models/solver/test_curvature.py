@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problems import draw
 
-from overread.models.columns._columns import MemoryColumns
+from overread.columns._columns import MemoryColumns
 from overread.models.solver._curvature import Curvature, RowSample, sample_by_size, worth_sampling
 
 

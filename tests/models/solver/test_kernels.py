@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from problems import draw
 
-from overread.models.solver._kernels import _row_blocks, add_columns, dot_columns, fused_pass, take_rows
+from overread.columns._kernels import add_columns, dot_columns, take_rows
+from overread.models.solver._kernels import _row_blocks, fused_pass
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError
 from overread.study import parse_settings
-from overread.study._store import RunFolder, Shard, decode_shard, shard_file
+from overread.study._store import RunFolder, decode_shard, shard_file
 from overread.study.stages.images import (
     QUARANTINED,
     Shards,
@@ -115,7 +116,7 @@ class TestGathering:
         for image_id in chain.inputs.images["image_id"]:
             shard = decode_shard(chain.folder.path(shard_file(image_id)).read_bytes())
             rows = slice(row, row + len(shard.candidates))
-            assert np.array_equal(matrix[rows], shard.features)
+            assert np.array_equal(matrix[rows], shard.features[list(FEATURES)])
             assert candidates.iloc[rows]["candidate_id"].tolist() == shard.candidates["candidate_id"].tolist()
             assert set(candidates.iloc[rows]["image_id"]) <= {image_id}
             row = rows.stop
@@ -123,7 +124,8 @@ class TestGathering:
 
     def test_an_image_with_other_features(self, chain: Chain) -> None:
         shards = list(chain.load("shards"))[:2]
-        other = Shard(shards[1][1].candidates, shards[1][1].features, FEATURES[::-1], shards[1][1].facts)
+        first = shards[1][1]
+        other = replace(first, features=first.features[["candidate_id", *FEATURES[::-1]]])
         with pytest.raises(InvalidInputError, match="'case 001' has other features"):
             chain.call("candidates", shards=[shards[0], ("case 001", other)])
 

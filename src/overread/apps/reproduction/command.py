@@ -1,10 +1,21 @@
-"""``overread reproduce``: the paper's experiment at the paper's size, beside the paper."""
+"""``overread reproduce``: the paper's experiment at the paper's size, beside the paper.
+
+Stainvas, Manevitch and Leichter, "Cancer Detection with Multiple Radiologists via Soft Multiple Instance Logistic
+Regression and L1 Regularization": section 5.2 (counts), section 6.1 (lambda) and Table 1. Sensitivities are in per
+cent of the golden GTs, or images, that some candidate reaches (its footnote in section 6.1).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from overread import __version__, simulate
 from overread._commands import (
     WITH_BAD_IMAGES,
     OutputPath,
@@ -13,7 +24,22 @@ from overread._commands import (
     print_report,
     run_simulated,
 )
+from overread._terminal import ProgressBar, begin_work
+from overread._text import markdown_table
 from overread.errors import UsageError
+from overread.files import write_atomically
+from overread.report import Counted, ModelResult
+from overread.study import (
+    MODELS,
+    Run,
+    Settings,
+    Split,
+    carry_penalty,
+    choose_by_paper,
+    count_processors,
+    fit_path,
+    open_run,
+)
 
 BENCHMARK = "phantom-1978"
 # The paper's number of images (section 6).
@@ -74,12 +100,6 @@ def reproduce(
     workers
         Processes; as many as there are processors if not given.
     """
-    from overread import simulate
-    from overread._terminal import ProgressBar, begin_work
-    from overread.apps.reproduction._page import normalization_rows, reproduction_page
-    from overread.files import write_atomically
-    from overread.study import count_processors, open_run
-
     if images is not None and images < FEWEST_IMAGES:
         raise UsageError(
             f"--images {images}: fewer than {FEWEST_IMAGES} images have too few objects to learn from"
@@ -109,3 +129,302 @@ def reproduce(
     target = write_atomically(output / "reproduction.md", page.encode())
     print_plain(f"Beside the paper: {target}")
     return WITH_BAD_IMAGES if report.n_quarantined else 0
+
+
+@dataclass(frozen=True)
+class PaperSet:
+    """One model on one set: FP per image, and both sensitivities in per cent."""
+
+    fp_per_image: tuple[float, ...]
+    gt_sensitivity: tuple[float, ...]
+    image_sensitivity: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class PaperModel:
+    """One model of Table 1."""
+
+    n_features: int
+    training: PaperSet
+    test: PaperSet
+
+
+PAPER_LAMBDA = 0.06
+
+PAPER_COUNTS: Mapping[str, int] = {
+    "images": 1978,
+    "images with a mark": 1072,
+    "readers": 8,
+    "marks": 2364,
+    "golden GTs": 322,
+    "features": 1150,
+}
+
+PAPER_MODELS: Mapping[str, PaperModel] = {
+    "soft": PaperModel(
+        67,
+        PaperSet(
+            (0.50, 1.00, 1.50, 2.00, 2.50, 3.00),
+            (49.75, 58.62, 62.56, 66.01, 70.44, 71.92),
+            (57.14, 64.29, 67.14, 70.00, 75.71, 75.71),
+        ),
+        PaperSet(
+            (0.58, 1.19, 1.69, 2.24, 2.84, 3.37),
+            (44.23, 55.77, 64.42, 67.31, 71.15, 75.96),
+            (54.55, 62.34, 72.73, 75.32, 79.22, 80.52),
+        ),
+    ),
+    "b1": PaperModel(
+        88,
+        PaperSet(
+            (0.50, 1.00, 1.50, 2.00, 2.50, 3.00),
+            (50.25, 60.10, 65.52, 68.47, 73.40, 74.38),
+            (58.57, 67.14, 70.71, 72.86, 75.71, 77.14),
+        ),
+        PaperSet(
+            (0.54, 1.07, 1.62, 2.13, 2.70, 3.17),
+            (47.12, 57.69, 63.46, 68.27, 69.23, 70.19),
+            (55.84, 63.64, 70.13, 76.62, 77.92, 77.92),
+        ),
+    ),
+    "b2": PaperModel(
+        203,
+        PaperSet(
+            (0.50, 1.00, 1.49, 1.99, 2.48, 3.00),
+            (53.20, 64.53, 72.91, 74.88, 76.35, 79.80),
+            (60.71, 67.14, 77.14, 79.29, 80.71, 82.86),
+        ),
+        PaperSet(
+            (0.61, 1.14, 1.75, 2.23, 2.70, 3.28),
+            (47.12, 60.58, 66.35, 70.19, 77.88, 78.85),
+            (54.55, 66.23, 72.73, 76.62, 84.42, 84.42),
+        ),
+    ),
+}
+
+
+MEASURES = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
+TREATMENTS = {
+    "fp": "candidates on single-reader GTs are false positives",
+    "ignore": "candidates on single-reader GTs are not counted",
+}
+
+
+@dataclass(frozen=True)
+class NormalizationRow:
+    """One way to normalize the objective (paper, section 4.1).
+
+    Attributes
+    ----------
+    normalization, divide_by_features
+        Of the model.
+    lambda_max
+        Smallest penalty without any feature, on training.
+    chosen, n_features
+        Penalty that the paper's rule chooses on this path alone, and features of the refitted model.
+    at_paper
+        Features of the model refitted with the paper's penalty; None where that lies below the end of the path,
+        whose model has `at_end` features.
+    at_end
+        Features at the end of the path.
+    """
+
+    normalization: str
+    divide_by_features: bool
+    lambda_max: float
+    chosen: float
+    n_features: int
+    at_paper: int | None
+    at_end: int
+
+
+def normalization_rows(run: Run) -> list[NormalizationRow]:
+    """Choose lambda for each normalization of the run by itself, with and without the division by d.
+
+    Dividing the penalty by the number of features d multiplies every lambda of a path by d and leaves its models as
+    they are.
+    """
+    cohort, settings = run.cohort, run.settings
+    merged = cohort.split("training", "validation")
+    rows = []
+    for name in settings.soft.normalizations:
+        training = cohort.split("training")
+        path = fit_path(training, settings, name)
+        choice = choose_by_paper(cohort, settings, {name: path})
+        refitted = carry_penalty(choice.alpha, name, [training], merged)
+        n_features = _count_selected(merged, refitted, name, settings)
+        at_end, end = int(path.n_features_[-1]), float(path.alphas_[-1])
+        for divide, d in ((False, 1), (True, path.n_features_in_)):
+            in_reach = PAPER_LAMBDA / d >= end
+            rows.append(
+                NormalizationRow(
+                    name,
+                    divide,
+                    float(path.alpha_max_) * d,
+                    choice.alpha * d,
+                    n_features,
+                    _count_selected(merged, PAPER_LAMBDA, name, settings, divide=divide)
+                    if in_reach
+                    else None,
+                    at_end,
+                )
+            )
+    return rows
+
+
+def _count_selected(
+    merged: Split, alpha: float, normalization: str, settings: Settings, *, divide: bool | None = None
+) -> int:
+    """Count the features of the soft model with a penalty, fitted to training + validation."""
+    if divide is not None:
+        soft = settings.soft.model_copy(update={"divide_by_features": divide})
+        settings = settings.model_copy(update={"soft": soft})
+    plug = MODELS["soft"]
+    model = plug.build({"lam": alpha, "normalization": normalization}, settings)
+    plug.fit(model, merged)
+    return int(model.fit_report_.n_features)
+
+
+def reproduction_page(run: Run, rows: Sequence[NormalizationRow]) -> str:
+    """Write the run beside the paper, as Markdown."""
+    results = run.results
+    parts = [
+        "# This run beside the paper",
+        f"overread {__version__}, seed {results.seed}. A hit: {results.rule}. Intervals: {100 * results.level:g} %, "
+        f"{results.n_bootstrap} bootstraps over patients. The paper's numbers are those of its section 5.2 and its "
+        "Table 1; its images are not public, these are simulated.",
+        "## The cohort",
+        _counts_table(run),
+        "## Number of features",
+        markdown_table(
+            ("", *(model.title for model in results.models)),
+            [
+                ("paper", *(_paper_features(model) for model in results.models)),
+                ("this run", *(str(model.n_features) for model in results.models)),
+            ],
+        ),
+    ]
+    for treatment, words in TREATMENTS.items():
+        parts += [f"## Table 1, {words}"]
+        parts += [part for model in results.models for part in _model_tables(model, treatment)]
+    parts += ["## Normalization", _normalization_words(rows), _normalization_table(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _paper_features(model: ModelResult) -> str:
+    """Return the number of features in the paper; a dash for a model that it does not have."""
+    return str(PAPER_MODELS[model.name].n_features) if model.name in PAPER_MODELS else "–"
+
+
+def _counts_table(run: Run) -> str:
+    """Tabulate the counts of section 5.2."""
+    study = run.results.study
+    counts = {
+        "images": study.n_images,
+        "images with a mark": study.n_marked_images,
+        "readers": study.n_readers,
+        "marks": study.n_marks,
+        "golden GTs": study.n_golden,
+        "features": study.n_features,
+    }
+    return markdown_table(
+        ("", "paper", "this run"),
+        [(name, f"{PAPER_COUNTS[name]:,}", f"{value:,}") for name, value in counts.items()],
+    )
+
+
+def _model_tables(model: ModelResult, treatment: str) -> list[str]:
+    """Both sets of one model; thresholds come from the in-sample scores, as in the paper."""
+    counted = next(one for one in model.counted if one.single_reader == treatment)
+    paper = PAPER_MODELS.get(model.name)
+    locked = counted.locked[counted.locked["source"] == "in_sample"]
+    return [
+        f"**{model.title}, training + validation**",
+        _set_table(paper.training if paper else None, counted.training.band, induces=False),
+        f"**{model.title}, test** ({_sizes(counted)})",
+        _set_table(paper.test if paper else None, locked, induces=True),
+    ]
+
+
+def _sizes(counted: Counted) -> str:
+    """Denominators of the test set."""
+    test = counted.test
+    return (
+        f"{test.n_images} images; {test.n_gts} golden GTs, {test.n_gts_reached} of them reached by a candidate; "
+        f"{test.n_positive_images} images with one, {test.n_positive_images_reached} of them reached"
+    )
+
+
+def _set_table(paper: PaperSet | None, rows: pd.DataFrame, *, induces: bool) -> str:
+    """One set: the paper's rows where it has the model, and the run's of reached and of all golden GTs."""
+    targets = PAPER_MODELS["soft"].training.fp_per_image
+    lines: list[tuple[str, ...]] = []
+    if paper is not None:
+        lines.append(("FP per image, paper", *(f"{fp:.2f}" for fp in paper.fp_per_image)))
+    if induces:
+        own = _rows_at(rows, "fp_per_image", targets)
+        lines.append(("FP per image, this run", *(f"{row['estimate']:.2f}" for row in own)))
+    for measure, title in MEASURES.items():
+        if paper is not None:
+            told = (f"{value:.1f}" for value in getattr(paper, measure))
+            lines.append((f"{title}, paper, of reached", *told))
+        for name, words in ((f"{measure}_reached", "of reached"), (measure, "of all")):
+            own = _rows_at(rows, name, targets)
+            lines.append((f"{title}, this run, {words}", *(_with_interval(row) for row in own)))
+    return markdown_table(("threshold at", *(f"{fp:g}" for fp in targets)), lines)
+
+
+def _rows_at(rows: pd.DataFrame, measure: str, targets: Iterable[float]) -> list[dict[str, float]]:
+    """Rows of a measure at the FP targets, in their order."""
+    own: list[Any] = rows[rows["measure"] == measure].to_dict("records")
+    by_target = {row["fp_target"]: row for row in own}
+    return [by_target[target] for target in targets]
+
+
+def _with_interval(row: dict[str, float]) -> str:
+    """Per cent with limits."""
+    value, low, high = (row[name] for name in ("estimate", "lower", "upper"))
+    if isnan(value):
+        return "–"
+    limits = "" if isnan(low) or isnan(high) else f" ({100 * low:.0f}–{100 * high:.0f})"
+    return f"{100 * value:.1f}{limits}"
+
+
+def _normalization_words(rows: Sequence[NormalizationRow]) -> str:
+    """Say what the table shows, and which row comes near the paper."""
+    said = (
+        f"The paper does not say how it normalizes the objective. It reports lambda = {PAPER_LAMBDA} with "
+        f"{PAPER_MODELS['soft'].n_features} features. The rule chooses lambda on each path by itself; the models are "
+        "then refitted on training + validation."
+    )
+    known = [row for row in rows if row.at_paper is not None]
+    if not known:
+        return f"{said} The paper's lambda lies below the end of every path."
+    nearest = min(known, key=lambda row: abs((row.at_paper or 0) - PAPER_MODELS["soft"].n_features))
+    divided = ", penalty divided by d" if nearest.divide_by_features else ""
+    return f"{said} At the paper's lambda, {nearest.normalization}{divided} comes nearest: {nearest.at_paper} features."
+
+
+def _normalization_table(rows: Sequence[NormalizationRow]) -> str:
+    """One row a normalization."""
+    return markdown_table(
+        (
+            "normalization",
+            "penalty divided by d",
+            "lambda_max",
+            "chosen lambda",
+            "features there",
+            f"features at lambda = {PAPER_LAMBDA}",
+        ),
+        [
+            (
+                row.normalization,
+                "yes" if row.divide_by_features else "no",
+                f"{row.lambda_max:.3g}",
+                f"{row.chosen:.3g}",
+                str(row.n_features),
+                f"more than {row.at_end}" if row.at_paper is None else str(row.at_paper),
+            )
+            for row in rows
+        ],
+    )

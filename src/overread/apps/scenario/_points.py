@@ -171,6 +171,8 @@ def _as_records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 POINTS = "points.journal"
+# Changes whenever points are kept in another way, so that a folder of the same version with older ones is refused.
+LAYOUT = 2
 # What only says how much of a design is done, or how fast: points of other values are the same points.
 NOT_OF_A_POINT = {"": ("name", "seeds"), "source": ("workers",), "grid": ("images",), "fit": ("models",)}
 
@@ -233,7 +235,7 @@ def _key(design: Design) -> str:
     for section, names in NOT_OF_A_POINT.items():
         for name in names:
             del (plain[section] if section else plain)[name]
-    return digest_of_value([plain, __version__])
+    return digest_of_value([plain, __version__, LAYOUT])
 
 
 def _journal(design: Design, folder: Path) -> Journal:

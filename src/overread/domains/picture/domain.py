@@ -14,6 +14,7 @@ import pandas as pd
 from overread._text import shell_word
 from overread.domains._domain import Domain, DomainImage, Plain, SeenImage, StudyFacts
 from overread.domains._finders import CandidateFinder, load_finder
+from overread.domains.picture._defaults import complete_settings, propose_settings
 from overread.domains.picture._features import (
     GENERIC_FEATURES,
     GENERIC_VERSION,
@@ -22,7 +23,6 @@ from overread.domains.picture._features import (
 )
 from overread.domains.picture._finder import Polarity
 from overread.domains.picture._image import PLANES, PictureImage, RegionKind, read_picture
-from overread.domains.picture._sizes import complete_settings
 from overread.errors import ImageError, InvalidInputError, TableError
 from overread.files import digest_of_value, from_json, to_json
 from overread.images import (
@@ -197,8 +197,6 @@ class PictureDomain(Domain):
         cls, folder: Path, images: pd.DataFrame, marks: pd.DataFrame | None, *, kind: str | None
     ) -> dict[str, dict[str, Any]]:
         """Look at some of the pictures."""
-        from overread.domains.picture._suggest import propose_settings
-
         return propose_settings(folder, images, marks, region=kind)
 
     @classmethod

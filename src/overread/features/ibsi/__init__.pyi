@@ -1,10 +1,7 @@
 from ._first_order import first_order_features as first_order_features
 from ._glcm import glcm_features as glcm_features
 from ._levels import quantize as quantize
-from ._neighbours import ngldm_features as ngldm_features
-from ._neighbours import ngtdm_features as ngtdm_features
 from ._regions import FEATURE_NAMES as FEATURE_NAMES
+from ._regions import level_features as level_features
 from ._regions import texture_features as texture_features
 from ._regions import texture_matrix as texture_matrix
-from ._runs_zones import glrlm_features as glrlm_features
-from ._runs_zones import glszm_features as glszm_features

@@ -10,12 +10,11 @@ Neighbourhood grey tone difference matrix (Amadasun and King 1989; IBSI family o
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from overread._kernel import kernel
 from overread.features._arrays import F64, U16
-from overread.features.ibsi._levels import add_border
-from overread.features.ibsi._runs_zones import TABLE_LENGTH, emphasis, n_log_n_table, name_columns, store
+from overread.features.ibsi._runs_zones import emphasis, name_columns, store
 
 
 @kernel
@@ -94,6 +93,8 @@ def count_neighbours(levels: U16, n_levels: int) -> tuple[NDArray[np.int32], NDA
     return dependence, occupied, difference
 
 
+# r_ij is the number of pixels of level i with j - 1 pixels of the same level among their 8 neighbours in the region
+# (distance 1, coarseness 0), r_i. and r_.j its marginals, N = n the number of pixels (IBSI "2D").
 NGLDM = {
     "low_dependence_emphasis": "sum r_ij / j^2 / N",
     "high_dependence_emphasis": "sum r_ij j^2 / N",
@@ -121,26 +122,9 @@ def dependence_features(dependence: NDArray[np.int32], n_pixels: int, table: F64
     emphasis(dependence[:, 1:], np.arange(1.0, 10.0), n_pixels, table, out)
 
 
-def ngldm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[str, float]:
-    """17 features of how many neighbours share a level; `NGLDM` has the formulas.
-
-    r_ij is the number of pixels of level i with j - 1 pixels of the same level among their 8 neighbours in the
-    region (distance 1, coarseness 0), ``r_i.`` and ``r_.j`` its marginals, N = n the number of pixels (IBSI "2D").
-
-    Parameters
-    ----------
-    levels
-        Whole numbers: 1 to G in the region, 0 outside; `quantize` makes them.
-    n_levels
-        G; the greatest level by default.
-    """
-    padded, n_pixels, n_levels = add_border(levels, n_levels)
-    dependence, _, _ = count_neighbours(padded, n_levels)
-    out = np.zeros(len(NGLDM))
-    dependence_features(dependence, n_pixels, n_log_n_table(TABLE_LENGTH), out)
-    return dict(zip(NGLDM, out.tolist(), strict=True))
-
-
+# n counts the pixels that have any of their 8 neighbours in the region, p_i is the share of level i among them, s_i
+# sums |i - mean level of these neighbours| over those of level i, g is the number of levels with p_i > 0; sums over i
+# and j run over these. Contrast, busyness and strength are 0 where their denominators are (IBSI "2D").
 NGTDM = {
     "coarseness": "1 / sum p_i s_i, at most 1e6",
     "contrast": "(sum_ij p_i p_j (i - j)^2 / (g (g - 1))) (sum s_i / n)",
@@ -199,25 +183,3 @@ def tone_features(occupied: NDArray[np.int64], difference: F64, out: F64) -> Non
         strength=strength,
     )
     store(found, out)
-
-
-def ngtdm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[str, float]:
-    """5 features of differences from the neighbours' mean; `NGTDM` has the formulas.
-
-    n counts the pixels that have any of their 8 neighbours in the region, p_i is the share of level i among them,
-    s_i sums ``|i - mean level of these neighbours|`` over those of level i, g is the number of levels with p_i > 0;
-    sums over i and j run over these. Contrast, busyness and strength are 0 where their denominators are
-    (IBSI "2D").
-
-    Parameters
-    ----------
-    levels
-        Whole numbers: 1 to G in the region, 0 outside; `quantize` makes them.
-    n_levels
-        G; the greatest level by default.
-    """
-    padded, _, n_levels = add_border(levels, n_levels)
-    _, occupied, difference = count_neighbours(padded, n_levels)
-    out = np.zeros(len(NGTDM))
-    tone_features(occupied, difference, out)
-    return dict(zip(NGTDM, out.tolist(), strict=True))

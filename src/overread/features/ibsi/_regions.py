@@ -10,7 +10,7 @@ from overread.errors import InvalidInputError
 from overread.features._arrays import F64, U16, Mask
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES, first_order
 from overread.features.ibsi._glcm import GLCM, pair_features
-from overread.features.ibsi._levels import check_bins, check_region, quantize_into
+from overread.features.ibsi._levels import add_border, check_bins, check_region, quantize_into
 from overread.features.ibsi._neighbours import (
     NGLDM,
     NGTDM,
@@ -79,6 +79,28 @@ def _describe_regions(images: F64, masks: Mask, n_bins: int, out: F64) -> None:
         pair_features(levels, n_bins, 1, table, pairs)
         average_directions(pairs, out[k, PAIRS:REST])
         matrix_features(levels, size, n_bins, table, out[k, REST:])
+
+
+def level_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[str, float]:
+    """54 features of runs, zones, dependences and tone differences of levels; `MATRICES` has the formulas.
+
+    Parameters
+    ----------
+    levels
+        Whole numbers: 1 to G in the region, 0 outside; `quantize` makes them.
+    n_levels
+        G; the greatest level by default.
+
+    Returns
+    -------
+    dict[str, float]
+        By name, such as ``"glrlm.long_run_emphasis"``.
+    """
+    padded, n_pixels, n_levels = add_border(levels, n_levels)
+    names = FEATURE_NAMES[REST:]
+    out = np.zeros(len(names))
+    matrix_features(padded, n_pixels, n_levels, n_log_n_table(TABLE_LENGTH), out)
+    return dict(zip(names, out.tolist(), strict=True))
 
 
 def texture_features(

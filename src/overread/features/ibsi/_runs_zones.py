@@ -17,11 +17,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from overread._kernel import kernel
 from overread.features._arrays import F64, U16
-from overread.features.ibsi._levels import add_border
 
 # Counts beyond the table are few; their logarithms are computed. 4096 exceeds the 3969 pixels of a candidate's patch.
 TABLE_LENGTH = 4096
@@ -158,6 +157,9 @@ def emphasis(counts: NDArray[np.int32], values: F64, n_pixels: int, table: F64, 
     store(found, out)
 
 
+# r_ij is the number of runs of level i and length j, r_i. and r_.j its marginals, N the number of runs, n that of
+# pixels. Each feature is the mean over the directions 0, 45, 90 and 135 degrees (IBSI "2D, averaged"). A pixel
+# outside the region ends a run.
 GLRLM = {
     "short_run_emphasis": "sum r_ij / j^2 / N",
     "long_run_emphasis": "sum r_ij j^2 / N",
@@ -255,26 +257,8 @@ def run_features(levels: U16, n_pixels: int, n_levels: int, table: F64, out: F64
     average_directions(found, out)
 
 
-def glrlm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[str, float]:
-    """16 features of runs of equal levels; `GLRLM` has the formulas.
-
-    r_ij is the number of runs of level i and length j, ``r_i.`` and ``r_.j`` its marginals, N the number of runs, n
-    that of pixels. Each feature is the mean over the directions 0, 45, 90 and 135 degrees (IBSI "2D, averaged"). A
-    pixel outside the region ends a run.
-
-    Parameters
-    ----------
-    levels
-        Whole numbers: 1 to G in the region, 0 outside; `quantize` makes them.
-    n_levels
-        G; the greatest level by default.
-    """
-    padded, n_pixels, n_levels = add_border(levels, n_levels)
-    out = np.zeros(len(GLRLM))
-    run_features(padded, n_pixels, n_levels, n_log_n_table(TABLE_LENGTH), out)
-    return dict(zip(GLRLM, out.tolist(), strict=True))
-
-
+# r_ij is the number of 8-connected zones of level i and j pixels, r_i. and r_.j its marginals, N the number of zones,
+# n that of pixels (IBSI "2D").
 GLSZM = {
     "small_zone_emphasis": "sum r_ij / j^2 / N",
     "large_zone_emphasis": "sum r_ij j^2 / N",
@@ -417,22 +401,3 @@ def zone_features(levels: U16, n_pixels: int, n_levels: int, table: F64, out: F6
     column_of = np.full(area + 1, -1, np.int32)
     n_sizes = _count_zones(levels, labels, parent, size, level_of, column_of, zones, sizes)
     emphasis(zones[:, :n_sizes], sizes[:n_sizes], n_pixels, table, out)
-
-
-def glszm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[str, float]:
-    """16 features of zones of equal levels; `GLSZM` has the formulas.
-
-    r_ij is the number of 8-connected zones of level i and j pixels, ``r_i.`` and ``r_.j`` its marginals, N the number
-    of zones, n that of pixels (IBSI "2D").
-
-    Parameters
-    ----------
-    levels
-        Whole numbers: 1 to G in the region, 0 outside; `quantize` makes them.
-    n_levels
-        G; the greatest level by default.
-    """
-    padded, n_pixels, n_levels = add_border(levels, n_levels)
-    out = np.zeros(len(GLSZM))
-    zone_features(padded, n_pixels, n_levels, n_log_n_table(TABLE_LENGTH), out)
-    return dict(zip(GLSZM, out.tolist(), strict=True))

@@ -30,6 +30,7 @@ null hypothesis each is equally likely to be either (McNemar).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, isfinite, sqrt
 
@@ -241,16 +242,9 @@ class SensitivityPilot:
     patients_with_gts: int
     size: StudySize
 
-    def half_width(
-        self,
-        *,
-        patients: float | None = None,
-        images: float | None = None,
-        gts: float | None = None,
-        level: float = LEVEL,
-    ) -> float:
-        """Half the width of the interval in a study of this size; of the pilot's own without one."""
-        n = self.worth * self.size.growth(patients=patients, images=images, gts=gts)
+    def half_width(self, *, level: float = LEVEL, **planned: float | None) -> float:
+        """Half the width of the interval in a study of this size, as in `StudySize.growth`; else of the pilot's own."""
+        n = self.worth * self.size.growth(**planned)
         lower, upper = proportion_interval(self.estimate * n, n, level)
         return float(upper - lower) / 2
 
@@ -296,28 +290,13 @@ class DifferencePilot:
     patients_with_gts: int
     size: StudySize
 
-    def half_width(
-        self,
-        *,
-        patients: float | None = None,
-        images: float | None = None,
-        gts: float | None = None,
-        level: float = LEVEL,
-    ) -> float:
-        """Half the width of the difference's interval in a study of this size."""
-        return _z(level) * self._error_of(patients, images, gts)
+    def half_width(self, *, level: float = LEVEL, **planned: float | None) -> float:
+        """Half the width of the difference's interval in a study of this size, as in `StudySize.growth`."""
+        return _z(level) * self._error_of(planned)
 
-    def power(
-        self,
-        difference: float,
-        *,
-        patients: float | None = None,
-        images: float | None = None,
-        gts: float | None = None,
-        level: float = LEVEL,
-    ) -> float:
+    def power(self, difference: float, *, level: float = LEVEL, **planned: float | None) -> float:
         """Probability that a study of this size tells models apart that differ by ``difference``."""
-        distance, z = abs(difference) / self._error_of(patients, images, gts), _z(level)
+        distance, z = abs(difference) / self._error_of(planned), _z(level)
         return float(ndtr(distance - z) + ndtr(-distance - z))
 
     def size_for(self, half_width: float, *, level: float = LEVEL) -> StudySize:
@@ -339,8 +318,8 @@ class DifferencePilot:
         distance = _z(level) + float(ndtri(power))
         return self.size.times((self.standard_error * distance / difference) ** 2)
 
-    def _error_of(self, patients: float | None, images: float | None, gts: float | None) -> float:
-        return self.standard_error / sqrt(self.size.growth(patients=patients, images=images, gts=gts))
+    def _error_of(self, planned: Mapping[str, float | None]) -> float:
+        return self.standard_error / sqrt(self.size.growth(**planned))
 
 
 def pilot_sensitivity(

@@ -37,21 +37,19 @@ from overread.models._saving import (
 from overread.models._soft import SoftMILLogisticRegression
 from overread.models.crowd._em import (
     EMResult,
+    Information,
+    LabelPart,
     LabelStep,
     Prior,
     Priors,
+    label_part,
+    logit_interval,
     majority,
+    observed_information,
     prior_of,
     priors_of,
     run_em,
     warn_about_crowd,
-)
-from overread.models.crowd._intervals import (
-    Information,
-    LabelPart,
-    label_part,
-    logit_interval,
-    observed_information,
 )
 from overread.models.crowd._votes import Votes, read_votes
 from overread.models.loss._bag_loss import PoolingName
@@ -182,7 +180,7 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         pi.
     reader_skills_ : pandas.DataFrame
         reader_id, n_votes, n_marked, expected_positives, sensitivity and specificity with 95 % intervals from the
-        observed information (`overread.models.crowd._intervals`; coverage in docs/explanation/crowd_models.md).
+        observed information (`overread.models.crowd._em`; coverage in docs/explanation/crowd_models.md).
     prevalence_interval_ : ndarray of shape (2,)
         95 % interval of pi, likewise.
     objectives_ : ndarray

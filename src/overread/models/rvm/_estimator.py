@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from overread.bags import Bags, read_labels
+from overread.columns import Columns, FileColumns
 from overread.errors import DataWarning, InvalidInputError
 from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._problem import FitProblem, check_number, prepare, single_threaded_blas
@@ -25,8 +26,6 @@ from overread.models._saving import (
     Record,
     SavedModel,
 )
-from overread.models.columns._columns import Columns
-from overread.models.columns._file_columns import FileColumns
 from overread.models.loss._bag_loss import PoolingName
 from overread.models.rvm._evidence import (
     SMALLEST_ALPHA,

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from overread.models.columns._columns import Columns
+from overread.columns import Columns, dot_columns
 from overread.models.loss._bag_loss import BagLoss
 from overread.models.rvm._posterior import (
     TINY_PRECISION,
@@ -43,7 +43,6 @@ from overread.models.rvm._posterior import (
     information_diagonal,
     information_matrix,
 )
-from overread.models.solver._kernels import dot_columns
 
 Floats = NDArray[np.float64]
 

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, solve_triangular
 
+from overread.columns import Columns, add_columns, dot_columns
 from overread.models._kernels import weigh_rows
-from overread.models.columns._columns import Columns
 from overread.models.loss._bag_loss import BagLoss
-from overread.models.solver._kernels import add_columns, dot_columns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

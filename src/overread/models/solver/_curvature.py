@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
-from overread.models.columns._columns import Columns
+from overread.columns import Columns
 from overread.models.loss._bag_loss import BagCurvature, BagLoss
 
 Floats = NDArray[np.float64]

@@ -8,71 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from overread._kernel import kernel
+from overread.columns import add_columns, dot_columns
 from overread.models.loss._kernels import bag_terms, plain_terms
 
 # Rows x columns of one block: small enough (256 or 512 kB) that its second use, for the gradient, finds it in the
 # second-level cache. The bounds on its rows are chosen by eye.
 BLOCK_CELLS = 65536
-
-
-@kernel
-def dot_columns(
-    Xt: np.ndarray, columns: np.ndarray, first: int, last: int, r: np.ndarray, out: np.ndarray
-) -> None:
-    """out[c] += sum_i Xt[columns[c], i] r[i - first] over the rows first..last; four columns share each load of r."""
-    n = last - first
-    c = 0
-    while c + 4 <= columns.size:
-        xa = Xt[columns[c]][first:last]
-        xb = Xt[columns[c + 1]][first:last]
-        xc = Xt[columns[c + 2]][first:last]
-        xd = Xt[columns[c + 3]][first:last]
-        a = 0.0
-        b = 0.0
-        g = 0.0
-        h = 0.0
-        for i in range(n):
-            ri = r[i]
-            a += xa[i] * ri
-            b += xb[i] * ri
-            g += xc[i] * ri
-            h += xd[i] * ri
-        out[c] += a
-        out[c + 1] += b
-        out[c + 2] += g
-        out[c + 3] += h
-        c += 4
-    while c < columns.size:
-        xa = Xt[columns[c]][first:last]
-        a = 0.0
-        for i in range(n):
-            a += xa[i] * r[i]
-        out[c] += a
-        c += 1
-
-
-@kernel
-def add_columns(
-    Xt: np.ndarray, columns: np.ndarray, factors: np.ndarray, first: int, last: int, out: np.ndarray
-) -> None:
-    """out[i - first] += sum_c factors[c] Xt[columns[c], i]; four columns share each load and store of out."""
-    n = last - first
-    c = 0
-    while c + 4 <= columns.size:
-        xa = Xt[columns[c]][first:last]
-        xb = Xt[columns[c + 1]][first:last]
-        xc = Xt[columns[c + 2]][first:last]
-        xd = Xt[columns[c + 3]][first:last]
-        a, b, g, h = factors[c], factors[c + 1], factors[c + 2], factors[c + 3]
-        for i in range(n):
-            out[i] += (xa[i] * a + xb[i] * b) + (xc[i] * g + xd[i] * h)
-        c += 4
-    while c < columns.size:
-        xa = Xt[columns[c]][first:last]
-        a = factors[c]
-        for i in range(n):
-            out[i] += xa[i] * a
-        c += 1
 
 
 @kernel
@@ -191,14 +132,3 @@ def coordinate_descent(
         else:
             full = False
     return -sweeps
-
-
-@kernel
-def take_rows(
-    Xt: np.ndarray, columns: np.ndarray, rows: np.ndarray, factor: np.ndarray, out: np.ndarray
-) -> None:
-    """out[c, i] = Xt[columns[c], rows[i]] factor[i]."""
-    for c in range(columns.size):
-        x = Xt[columns[c]]
-        for i in range(rows.size):
-            out[c, i] = x[rows[i]] * factor[i]

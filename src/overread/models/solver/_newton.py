@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.columns import Columns
 from overread.models._penalties import Penalty
-from overread.models.columns._columns import Columns
 from overread.models.loss._bag_loss import BagLoss
 from overread.models.solver._curvature import Curvature
 from overread.models.solver._kernels import fused_pass

@@ -17,27 +17,30 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overread import __version__
+from overread.columns import RETRIES, answer_within, has_workers, wait_with_workers
 from overread.domains import ImageTask
 from overread.errors import MissingExtraError, OverreadError, StorageError
 from overread.files import from_json, to_json
-from overread.models import RETRIES, answer_within, has_workers, wait_with_workers
 from overread.study._pipeline import PipelineSpec, Versions
 from overread.study.executors._isolation import IsolatedWorker, WorkLimits
 from overread.study.executors._outcome import Outcome, read_task, refuse_other_versions
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 # A scheduler that answers at all answers within a second; chosen by eye for slow networks.
 TIMEOUT_SECONDS = 30
 # A worker imports the package for its answer; chosen by eye.
 ANSWER_SECONDS = 120
-_SHARED: dict[str, Any] = {}
+_SHARED: dict[str, Client] = {}
 # Of Dask's loggers, before they were silenced.
 _LEVELS: dict[str, int] = {}
 
 
-def connect_cluster(scheduler: str) -> Any:
+def connect_cluster(scheduler: str) -> Client:
     """Connect to a cluster by its address, ``tcp://host:port``.
 
     Raises
@@ -54,7 +57,7 @@ def connect_cluster(scheduler: str) -> Any:
     _silence_dask()
     given_up = threading.Event()
 
-    def connect() -> Any:
+    def connect() -> Client:
         client = Client(scheduler, timeout=TIMEOUT_SECONDS)
         if given_up.is_set():
             client.close()
@@ -70,7 +73,7 @@ def connect_cluster(scheduler: str) -> Any:
         ) from error
 
 
-def share_client(scheduler: str) -> Any:
+def share_client(scheduler: str) -> Client:
     """Return the connection that all fits of this process share, made when the first one asks.
 
     Raises
@@ -98,7 +101,7 @@ def close_shared_clients() -> None:
         logging.getLogger(name).setLevel(level)
 
 
-def ask_workers(client: Any, pipeline: dict[str, Any] | None) -> dict[str, dict[str, str]]:
+def ask_workers(client: Client, pipeline: dict[str, Any] | None) -> dict[str, dict[str, str]]:
     """Ask every worker for its versions, by their addresses: ``overread``, and ``candidates`` and ``features``.
 
     Parameters
@@ -160,13 +163,13 @@ def _silence_dask() -> None:
 
 def make_work(
     spec: dict[str, Any], limits: dict[str, Any], tasks: list[dict[str, Any]]
-) -> Callable[[], tuple[str, Any]]:
+) -> Callable[[], tuple[str, list[Outcome] | str]]:
     """Make the function that works on a batch; it gives the worker's address, and outcomes or why there are none.
 
     It goes to the worker by value, with plain values: one without the package says so instead of dying of it.
     """
 
-    def work() -> tuple[str, Any]:
+    def work() -> tuple[str, list[Outcome] | str]:
         from distributed import get_worker
 
         address = get_worker().address
@@ -201,11 +204,6 @@ class DaskExecutor:
         self._spec, self._limits, self._batch = spec, limits, batch
         self._client = connect_cluster(scheduler)
         self._is_checked = False
-
-    @property
-    def n_at_once(self) -> int:
-        """A batch a thread of the workers there are now."""
-        return self._batch * max(1, sum(self._client.nthreads().values()))
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes, batch by batch as they come.
@@ -254,7 +252,7 @@ class DaskExecutor:
     def _work_once(self, batches: Sequence[Batch], lost: list[Batch]) -> Iterator[Outcome]:
         """Yield the outcomes of batches; those that the cluster lost are put on the list."""
         ended: queue.SimpleQueue[int] = queue.SimpleQueue()
-        futures: dict[int, Any] = {}
+        futures: dict[int, Future] = {}
         try:
             for place, batch in enumerate(batches):
                 plain = [to_json(task) for task in batch]
@@ -274,7 +272,7 @@ class DaskExecutor:
                     TIMEOUT_SECONDS, partial(self._client.cancel, list(futures.values()), force=True)
                 )
 
-    def _submit(self, work: Callable[[], Any]) -> Any:
+    def _submit(self, work: Callable[[], object]) -> Future:
         try:
             return self._client.submit(work, pure=False)
         except Exception as error:
@@ -310,7 +308,7 @@ def work_in_isolation(
         worker.close()
 
 
-def _read_answer(future: Any) -> list[Outcome] | None:
+def _read_answer(future: Future) -> list[Outcome] | None:
     """Return the outcomes of a batch; None for one that the cluster lost.
 
     Raises

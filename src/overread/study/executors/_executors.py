@@ -25,11 +25,6 @@ def count_processors() -> int:
 class Executor(Protocol):
     """Works on images in any order; the bytes of a shard do not depend on who made it."""
 
-    @property
-    def n_at_once(self) -> int:
-        """How many outcomes may come together."""
-        ...
-
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield exactly one outcome for each task; ``alone``: one image at a time, on one worker."""
         ...
@@ -45,11 +40,6 @@ class SerialExecutor:
     def __init__(self, spec: PipelineSpec) -> None:
         self._spec = spec
         self._pipeline: Pipeline | None = None
-
-    @property
-    def n_at_once(self) -> int:
-        """One after the other."""
-        return 1
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes in the order of the tasks."""
@@ -79,11 +69,6 @@ class ProcessExecutor:
         count = n_workers or count_processors()
         warm = threading.Event()
         self._workers = [IsolatedWorker(spec, limits, warm) for _ in range(count)]
-
-    @property
-    def n_at_once(self) -> int:
-        """One a process."""
-        return len(self._workers)
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes as they come."""

@@ -11,7 +11,6 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from overread._child_process import safe_environment
 from overread.domains import ImageTask
@@ -133,7 +132,7 @@ class IsolatedWorker:
         self._cold = not self._warm.is_set()
         assert process.stdin is not None
         try:
-            content: Any = memoryview(encode_frame(frame))
+            content = memoryview(encode_frame(frame))
             while content:
                 content = content[process.stdin.write(content) :]
         except BrokenPipeError:

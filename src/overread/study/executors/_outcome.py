@@ -9,7 +9,7 @@ import json
 import struct
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -124,7 +124,7 @@ def without_path(message: str, path: str) -> str:
 
 def place_of(error: BaseException) -> str:
     """Kind and place of an error, without its text: that may quote the image's header."""
-    frames: list[Any] = traceback.extract_tb(error.__traceback__)
+    frames = traceback.extract_tb(error.__traceback__)
     where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{where}"
 
@@ -158,7 +158,7 @@ def read_frame(read: Callable[[int], bytes]) -> Frame | None:
     return Frame(json.loads(header), body)
 
 
-def read_task(plain: dict[str, Any]) -> ImageTask:
+def read_task(plain: Mapping[str, object]) -> ImageTask:
     """Read a task that `overread.files._records.to_json` made plain."""
     task = from_json(ImageTask, plain, "task")
     if task.candidates is None:

@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-from typing import Any
 
 from overread.study._pipeline import PipelineSpec
 from overread.study.executors._outcome import (
@@ -62,7 +61,7 @@ def _limit_memory(megabytes: int | None) -> None:
 
 def _send(answers: int, frame: Frame) -> None:
     """Write a message; a run that is gone ends the worker."""
-    content: Any = memoryview(encode_frame(frame))
+    content = memoryview(encode_frame(frame))
     try:
         while content:
             content = content[os.write(answers, content) :]

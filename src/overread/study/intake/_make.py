@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread._text import shell_word
-from overread.domains import Domain, guess_domain
+from overread.domains import Domain, get_domain, guess_domain
 from overread.errors import InvalidInputError, StorageError, TableError, UsageError
 from overread.files import no_folder, read_capped, unfinished_files, write_atomically, write_together
 from overread.images import AGREEMENT, image_files
@@ -173,6 +173,8 @@ def make_study(
     if not {*unfinished_files(folder)} <= OWN_FILES:
         refuse_unfinished(folder)
     given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
+    if region is not None:
+        get_domain(region)  # refuses one that there is not, before any image is opened
     looked = _look(folder, given, images_table, overwrite=overwrite, in_pixels=in_pixels, region=region)
     salt = _salt_of(folder)
     target = folder / "images.csv" if looked.is_fresh or looked.table is None else looked.table

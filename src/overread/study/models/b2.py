@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.models import ReaderMixture
+from overread.models import BagClassifier, ReaderMixture
 from overread.study._cohort import NoFeatures, Split
 from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
 from overread.study.models.base import Fold, Parameters, StudyModel, bound_memory
@@ -84,7 +84,7 @@ class B2(StudyModel):
             random_state=settings.seed,
         )
 
-    def fit(self, model: ReaderMixture, split: Split) -> None:
+    def fit(self, model: BagClassifier, split: Split) -> None:
         """Fit the readers' models to their own bags, and the mixture to the golden ones."""
         with bound_memory(model, split):
             model.fit(self.take_bags(split), reader_bags=split.reader_bags)
@@ -94,13 +94,14 @@ class B2(StudyModel):
         bags = self.take_bags(split)
 
         def fit_bounds(parameters: Parameters, bounds: Sequence[float]) -> list[ReaderMixture]:
-            model = self.prepare_for_folds(self.build(parameters, settings))
+            model = self.build(parameters, settings)
+            self.prepare_for_folds(model)
             with bound_memory(model, split):
                 return model.fit_each(bags, reader_bags=split.reader_bags, prune_bounds=bounds)
 
         return fit_bounds_together(grid, fit_bounds)
 
-    def prepare_for_folds(self, model: ReaderMixture) -> ReaderMixture:
+    def prepare_for_folds(self, model: BagClassifier) -> BagClassifier:
         """Spare the folds the intervals of the readers' weights, which nobody reads."""
         return model.set_params(n_bootstrap=0)
 

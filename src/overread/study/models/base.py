@@ -19,7 +19,7 @@ from overread._sections import Section
 from overread._terminal import count_steps
 from overread.bags import Bags, StoredInstances
 from overread.errors import InvalidInputError
-from overread.models import count_features, linear_scores
+from overread.models import BagClassifier, count_features, linear_scores
 from overread.study._cohort import Features, Split
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ class StudyModel(ABC):
         The split is all that models will be fitted to.
         """
 
-    def take_grid(self, files: Mapping[str, Any], split: Split, settings: Settings) -> list[Parameters]:
+    def take_grid(self, files: Mapping[str, object], split: Split, settings: Settings) -> list[Parameters]:
         """Return the grid of the run itself, which may be in the files `grid_reads` already."""
         return self.grid(split, settings)
 
     @abstractmethod
-    def build(self, parameters: Parameters, settings: Settings) -> Any:
+    def build(self, parameters: Parameters, settings: Settings) -> BagClassifier:
         """Make the unfitted model of one setting."""
 
     def take_bags(self, split: Split) -> Bags:
@@ -119,13 +119,13 @@ class StudyModel(ABC):
             )
         return bags
 
-    def fit(self, model: Any, split: Split) -> None:
+    def fit(self, model: BagClassifier, split: Split) -> None:
         """Fit a model to a split."""
         bags = self.take_bags(split)
         with bound_memory(model, split):
             model.fit(bags, bags.labels)
 
-    def score(self, model: Any, features: Features) -> Floats:
+    def score(self, model: BagClassifier, features: Features) -> Floats:
         """Score candidates by a fitted model, block by block; only columns that it looks at are read."""
         blocks = features.read_blocks(model.support_)
         return np.concatenate(
@@ -138,7 +138,9 @@ class StudyModel(ABC):
         columns = [self.score(model, fold.held_out.features) for model in models]
         return Trial(np.column_stack(columns), [count_features(model) for model in models])
 
-    def fit_grid(self, grid: Sequence[Parameters], split: Split, settings: Settings) -> list[Any]:
+    def fit_grid(
+        self, grid: Sequence[Parameters], split: Split, settings: Settings
+    ) -> Sequence[BagClassifier]:
         """Fit every setting to a split, one by one; a model whose settings share work does it here."""
         models = [self.prepare_for_folds(self.build(parameters, settings)) for parameters in grid]
         for model in count_steps("settings", models):
@@ -149,7 +151,7 @@ class StudyModel(ABC):
         """Refuse a study that the model cannot be fitted to, by `InvalidInputError`; the run then skips the model."""
         return
 
-    def weigh_features(self, model: Any, features: Features) -> list[tuple[str, float, float]]:
+    def weigh_features(self, model: BagClassifier, features: Features) -> list[tuple[str, float, float]]:
         """Return name, coefficient and importance of the features that a model reads.
 
         The importance is the coefficient times the deviation of the feature, unless `importance_is` says otherwise.
@@ -161,7 +163,7 @@ class StudyModel(ABC):
             for column, w, values in zip(used, weight, features.read_columns(used), strict=True)
         ]
 
-    def prepare_for_folds(self, model: Any) -> Any:
+    def prepare_for_folds(self, model: BagClassifier) -> BagClassifier:
         """Return the model as it is fitted to each fold."""
         return model
 
@@ -178,7 +180,7 @@ def score_linearly(coefficients: Floats, intercept: Floats | float, features: Fe
 
 
 @contextmanager
-def bound_memory(model: Any, split: Split) -> Iterator[None]:
+def bound_memory(model: BagClassifier, split: Split) -> Iterator[None]:
     """Let a model that can bound its memory fit a split with what there is.
 
     How much that was is no part of the model: the same one comes out, and its file has the same bytes.

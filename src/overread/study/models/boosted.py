@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from overread._sections import Positive, Section
-from overread.models import BoostedBags
+from overread.models import BagClassifier, BoostedBags
 from overread.study._cohort import Features, Split
 from overread.study.models.base import Parameters, StudyModel
 
@@ -69,7 +69,7 @@ class Boosted(StudyModel):
             random_state=settings.seed,
         )
 
-    def weigh_features(self, model: BoostedBags, features: Features) -> list[tuple[str, float, float]]:
+    def weigh_features(self, model: BagClassifier, features: Features) -> list[tuple[str, float, float]]:
         """Return the features that the trees split on; there are no coefficients."""
         share = model.gains_ / model.gains_.sum()
         return [(features.names[column], float("nan"), float(share[column])) for column in model.support_]

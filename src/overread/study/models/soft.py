@@ -105,7 +105,7 @@ class Soft(StudyModel):
             for alpha in values
         ]
 
-    def take_grid(self, files: Mapping[str, Any], split: Split, settings: Settings) -> list[Parameters]:
+    def take_grid(self, files: Mapping[str, object], split: Split, settings: Settings) -> list[Parameters]:
         """Take the paper's choice from the stage that made it for the report."""
         if settings.soft.rule == "paper":
             return _list_choice(from_json(AlphaChoice, files[PAPER_FILE], PAPER_FILE), split)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import overload
 
 import numpy as np
 import pandas as pd
@@ -77,7 +77,13 @@ class Folds(Sequence[Fold]):
     def __len__(self) -> int:
         return len(self._names)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: int) -> Fold: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> list[Fold]: ...
+
+    def __getitem__(self, key: int | slice) -> Fold | list[Fold]:
         if isinstance(key, slice):
             return [self[k] for k in range(len(self))[key]]
         ids, inside = self._whole.images["image_id"], self._fold_of_image == self._names[key]

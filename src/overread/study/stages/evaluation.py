@@ -28,7 +28,7 @@ from overread.froc import (
     performance_table,
     whole_curve_figures,
 )
-from overread.models import count_features, name_as_in_files
+from overread.models import BagClassifier, count_features, name_as_in_files
 from overread.report import (
     SCHEMA,
     Example,
@@ -403,7 +403,9 @@ def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
     )
 
 
-def _rank_features(plug: StudyModel, model: Any, merged: Split, domain: type[Domain]) -> list[FeatureWeight]:
+def _rank_features(
+    plug: StudyModel, model: BagClassifier, merged: Split, domain: type[Domain]
+) -> list[FeatureWeight]:
     """Return the features that a model reads, the most important first."""
     found = plug.weigh_features(model, merged.features)
     order = np.argsort([-abs(importance) for _, _, importance in found], kind="stable")

@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 
 from overread.bags import refuse_leakage
-from overread.domains import ImagePipeline, get_domain
+from overread.domains import ImagePipeline, ImageWork, get_domain
 from overread.errors import InvalidInputError, TableError
 from overread.files import FileDigests, digest_of_bytes, encode_columns, fill_columns
 from overread.marks import find_path
 from overread.study._cohort import KEYS
-from overread.study._image_jobs import make_jobs, work_on_images
+from overread.study._image_jobs import make_tasks, work_on_images
 from overread.study._near_copies import compare_rows, compare_sketches, refuse_copies
-from overread.study._pipeline import PipelineSpec
-from overread.study._store import CANDIDATE_COLUMNS, Manifest, RunFolder, Shard, decode_shard, shard_file
+from overread.study._pipeline import PipelineSpec, Versions
+from overread.study._store import CANDIDATE_COLUMNS, Manifest, RunFolder, decode_shard, shard_file
 from overread.study.executors._executors import Executor
 from overread.study.stages.stage import Inputs, Made, Stage, View
 from overread.tables import named, outside_the_image, raise_or_warn
@@ -71,7 +71,7 @@ class Shards:
     folder: RunFolder
     digests: dict[str, str | None]
 
-    def __iter__(self) -> Iterator[tuple[str, Shard]]:
+    def __iter__(self) -> Iterator[tuple[str, ImageWork]]:
         for image_id, digest in self.digests.items():
             if digest is not None:
                 yield image_id, decode_shard(self.folder.path(shard_file(image_id)).read_bytes())
@@ -102,7 +102,7 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
     given = inputs["input/candidates"] if "input/candidates" in inputs else None  # noqa: SIM401
     images, settings, pipeline = inputs["input/images"], inputs.settings, workshop.pipeline.build()
     plain = {"region": settings.region.model_dump(), "images": settings.images.model_dump()}
-    jobs = make_jobs(
+    tasks, faults = make_tasks(
         images,
         inputs["input/folder"],
         digests,
@@ -113,18 +113,18 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
     digests.save()
     if isinstance(pipeline, ImagePipeline):
         known = Manifest(folder).entries
-        fresh = [job.task for job in jobs if job.fault is None and job.task.image_id not in known]
+        fresh = [task for task in tasks if task.image_id not in {*faults, *known}]
         pipeline.domain.refuse_strangers(fresh)
-    content = {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
+    content = {task.image_id: task.sha256 for task in tasks if task.sha256 not in (None, EMPTY_FILE)}
     _refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()
     try:
-        worked = work_on_images(folder, jobs, executor, say=workshop.say)
+        worked = work_on_images(folder, tasks, faults, executor, Versions.of(pipeline), say=workshop.say)
     finally:
         executor.close()
     if not any(entry.sha256 for entry in worked.manifest.entries.values()):
         raise InvalidInputError(
-            f"{inputs['input/folder']}: not one of {len(jobs)} images could be worked on; see {folder.root}/run.log"
+            f"{inputs['input/folder']}: not one of {len(tasks)} images could be worked on; see {folder.root}/run.log"
         )
     return {"manifest.json": worked.n_worked} if worked.n_worked else {}
 
@@ -245,8 +245,9 @@ def _gather_shards(inputs: Inputs) -> Made:
     for image_id, shard in inputs["shards"]:
         tables.append(shard.candidates.assign(image_id=image_id)[["image_id", *shard.candidates.columns]])
         facts.append({"image_id": image_id, **shard.facts})
-        names = names or shard.feature_names
-        if shard.feature_names != names:
+        own_names = _feature_names(shard)
+        names = names or own_names
+        if own_names != names:
             raise InvalidInputError(f"image {image_id!r} has other features than the images before it")
         if len(tables) == TABLES_AT_ONCE:
             joined, tables = [*joined, pd.concat(tables, ignore_index=True)], []
@@ -263,7 +264,10 @@ def _gather_shards(inputs: Inputs) -> Made:
         "tables/image_facts.parquet": pd.DataFrame(facts).assign(compared=compared),
         "features.npy": partial(
             fill_columns,
-            blocks=_join_rows((shard.features for _, shard in inputs["shards"]), CELLS_AT_ONCE // len(names)),
+            blocks=_join_rows(
+                (shard.features[list(names)].to_numpy() for _, shard in inputs["shards"]),
+                CELLS_AT_ONCE // len(names),
+            ),
             n_rows=len(candidates),
             n_columns=len(names),
             dtype=np.dtype(np.float32),
@@ -271,6 +275,11 @@ def _gather_shards(inputs: Inputs) -> Made:
         ),
         "feature_names.json": list(names),
     }
+
+
+def _feature_names(work: ImageWork) -> tuple[str, ...]:
+    """List the features of an image, in the order of their columns."""
+    return tuple(work.features.columns.drop("candidate_id"))
 
 
 def _join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:

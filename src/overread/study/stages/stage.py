@@ -271,7 +271,7 @@ class _Declared:
         raise UndeclaredError(f"the setting {name!r} was not declared by the stage that reads it")
 
 
-def plain_setting(settings: Settings, name: str) -> Any:
+def plain_setting(settings: Settings, name: str) -> object:
     """Return a section or key as a plain value; None where it is not used."""
     value: Any = leave_out_unused(settings.to_plain())
     for part in name.split("."):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.models.solver._kernels import add_columns, dot_columns, take_rows
+from overread.columns._kernels import add_columns, dot_columns, take_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,10 +12,11 @@ import pytest
 
 from dask_processes import start_cluster
 from overread.bags import StoredInstances
+from overread.columns import RETRIES
+from overread.columns import _cluster as spread
+from overread.columns import _cluster as waiting
 from overread.errors import InvalidInputError, StorageError
-from overread.models import RETRIES, RVMMIL, SoftMILPath
-from overread.models.columns import _cluster as spread
-from overread.models.columns import _cluster as waiting
+from overread.models import RVMMIL, SoftMILPath
 
 distributed = pytest.importorskip("distributed")
 BLAME = distributed.scheduler.KilledWorker("task", None, 3)

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from overread.bags import Bags, StoredInstances
-from overread.errors import InputTypeError, InvalidInputError
-from overread.models import SoftMILLogisticRegression, SoftMILPath
-from overread.models import _problem as scaling
-from overread.models._kernels import rescale_row
-from overread.models._problem import make_design
-from overread.models.columns._budget import ColumnBudget
-from overread.models.columns._file_columns import (
+from overread.columns._file_columns import (
     ColumnNumbers,
     FileColumns,
     Scaling,
     describe_columns,
     read_ahead,
 )
+from overread.columns._kernels import rescale_row
+from overread.errors import InputTypeError, InvalidInputError
+from overread.models import SoftMILLogisticRegression, SoftMILPath
+from overread.models import _problem as scaling
+from overread.models._budget import ColumnBudget
+from overread.models._problem import make_design
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from overread.errors import InvalidInputError
 from overread.models import fits_in_memory
-from overread.models.columns._budget import room_for_columns
+from overread.models._budget import room_for_columns
 
 
 def test_more_memory_is_more_room_by_as_much():

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.bags import StoredInstances
+from overread.columns._columns import Columns, MemoryColumns
+from overread.columns._kernels import add_columns, dot_columns, rescale_row, standardize_rows, take_rows
 from overread.errors import InvalidInputError
-from overread.models._kernels import rescale_row, standardize_rows
-from overread.models.columns._columns import Columns, MemoryColumns
-from overread.models.solver._kernels import add_columns, dot_columns, take_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

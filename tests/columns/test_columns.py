@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.models.solver.problems import draw
 
+from overread.columns._columns import MemoryColumns
 from overread.models._penalties import L1
-from overread.models.columns._columns import MemoryColumns
 from overread.models.solver._newton import NewtonSolver
 
 

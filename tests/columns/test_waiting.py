@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from overread.columns import _cluster as waiting
+from overread.columns import answer_within, has_workers, wait_with_workers
 from overread.errors import StorageError
-from overread.models import answer_within, has_workers, wait_with_workers
-from overread.models.columns import _cluster as waiting
 from progress_record import NotedProgress
 
 

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from overread import __version__
 from overread._terminal import say
 from overread.bags import StoredInstances
+from overread.columns._columns import Columns
+from overread.columns._file_columns import ColumnNumbers, FileColumns, Scaling, describe_columns
 from overread.errors import InvalidInputError, MissingExtraError, OverreadError, StorageError
-from overread.models.columns._columns import Columns
-from overread.models.columns._file_columns import ColumnNumbers, FileColumns, Scaling, describe_columns
 
 Answer = TypeVar("Answer")
 

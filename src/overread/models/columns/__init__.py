@@ -1,1 +1,0 @@
-"""Where the solver's features are: all in memory, or in a file of which some columns are held."""
