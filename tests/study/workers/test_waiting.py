@@ -108,7 +108,7 @@ class Blamed:
         raise BLAME
 
 
-@pytest.mark.parametrize("n_blamed", [pytest.param(15, marks=pytest.mark.slow), 1000])
+@pytest.mark.parametrize("n_blamed", [15, pytest.param(1000, marks=pytest.mark.slow)])
 def test_no_image_is_given_up_because_workers_die(study, scheduler, tmp_path, monkeypatch, n_blamed):
     """Fifteen tasks are lost before the workers live; or all of them, and the next run does them."""
     left = [n_blamed]
