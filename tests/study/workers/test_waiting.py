@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,13 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 BLAME = distributed.scheduler.KilledWorker("task", None, 3)
+
+
+@pytest.fixture(autouse=True)
+def collected():
+    """Let sockets that Dask leaves open be collected here, where their warnings are ignored."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
