@@ -18,7 +18,7 @@ PIP := $(BIN)/python $(QUIET_PIP)
 # Always from nothing: what an earlier build warned of, it would not say again.
 SITE = rm -rf docs/_build && $(BIN)/python -m sphinx -b html -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 
-.PHONY: golden help setup tools system archive demo demo-read lint site test test-all test-lowest fuzz peers large-peers label-studio datumaro bench docs figures dist clean
+.PHONY: golden help setup tools system archive demo demo-read lint site kernels test test-all test-lowest fuzz peers large-peers label-studio datumaro bench docs figures dist clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
@@ -86,17 +86,21 @@ lint: tools
 # Neighbouring tests share what they build, so each of the two processes takes a half of them and then steals.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=25
 
-# Types and pages are checked side by side, one core each.
+# Types and pages are checked, and kernels compiled, side by side: a core each. Without that both processes of pytest
+# would compile the same kernels, and most processes that tests start.
 test: tools system
-	$(MAKE) --jobs=2 --output-sync lint site
+	$(MAKE) --jobs=2 --output-sync lint site kernels
 	$(PYTEST) -m "not slow"
 
 site: tools
 	$(SITE)
 
+kernels: tools
+	$(BIN)/python tests/whole_chain.py > /dev/null
+
 # The golden values are written anew by the peers; git diff tests/golden shows whether anything moved.
 test-all: tools system archive peers label-studio datumaro
-	$(MAKE) --jobs=2 --output-sync lint site
+	$(MAKE) --jobs=2 --output-sync lint site kernels
 	$(PEERS)/bin/python -m benchmarks.golden_models
 	$(PEERS)/bin/python -m benchmarks.golden_froc
 	$(PEERS)/bin/python -m benchmarks.golden_crowd

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from overread.cli import app
+from page_code import run_page
 
 ROOT = Path(__file__).parents[1]
 SOURCES, TESTS = ROOT / "src" / "overread", ROOT / "tests"
@@ -93,10 +94,7 @@ def places(path: str) -> list[Path]:
 def test_the_example_of_one_part_in_python_runs(tmp_path, monkeypatch):
     from overread.models import load_model
 
-    page = (ROOT / "docs" / "how-to" / "use_one_part.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    given: dict[str, object] = {}
     monkeypatch.chdir(tmp_path)
-    exec("\n".join(blocks), given)
+    given = run_page("how-to/use_one_part.md")
     assert len(given["scores"]) == len(given["candidates"])
     assert load_model(tmp_path / "model.json").coef_.any()

@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,54 +58,26 @@ areas = overlap_areas(ellipses[:2000], ellipses[2000:])
 sys.stdout.buffer.write(b"".join(np.ascontiguousarray(a).tobytes() for a in (*levels, magnitudes, areas)))
 """
 
-WHOLE_CHAIN = """
-import sys
-import numpy as np
-from overread import (
-    MergeOptions, RVMMIL, SoftMILPath, bootstrap, candidate_cohort, extract_features, find_anatomy, find_candidates,
-    from_array, merge_marks, phantom,
-)
-from overread.froc import Matching
 
-pixels = phantom(seed=1, mm_per_px=1.0).pixels
-radiograph = from_array(pixels, mm_per_px=1.0)
-anatomy = find_anatomy(radiograph)
-candidates = find_candidates(radiograph, anatomy=anatomy, limit=3)
-results = [pixels, anatomy.ribs, candidates[["x_mm", "y_mm", "radius_mm", "response"]]]
-results.append(extract_features(radiograph, candidates, anatomy).drop(columns="candidate_id"))
-cohort = candidate_cohort(60, n_features=20, seed=1)
-for method in ("star", "fusion"):
-    truth = merge_marks(cohort.marks, cohort.readings, options=MergeOptions(method=method))
-    results.append(truth.select_dtypes("number"))
-random = np.random.default_rng(0)
-X = random.normal(size=(400, 20))
-ids, y = np.repeat(np.arange(100), 4), (random.random(100) < 0.4) * random.integers(1, 5, 100) / 4
-path = SoftMILPath(n_alphas=10).fit(X, y, bags=ids)
-results += [path.coef_path_, path.decision_function(X, ids), RVMMIL().fit(X, y > 0, bags=ids).decision_function(X, ids)]
-events = {"fp_scores": random.random(300), "fp_images": random.integers(0, 50, 300)}
-events |= {"gt_scores": random.random(40), "gt_images": random.integers(0, 50, 40)}
-replicates = bootstrap(Matching.from_events(n_images=50, **events), n_bootstrap=200)
-results += list(replicates.replicates.values())
-sys.stdout.buffer.write(b"".join(np.ascontiguousarray(a).tobytes() for a in results))
-"""
-
-
-def run_chain(chain, cache, order="callers first"):
+def run_chain(cache, *arguments):
     """Bytes of all results of a process that has only the kernels in this cache."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(
-        [sys.executable, "-c", chain, order], env=environment, capture_output=True, timeout=900, check=False
+        [sys.executable, *arguments], env=environment, capture_output=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
 
 def test_the_process_that_compiles_gets_the_bits_of_those_that_read_the_cache(tmp_path):
-    compiled = run_chain(SMALL_CHAIN, tmp_path)
-    assert compiled == run_chain(SMALL_CHAIN, tmp_path)
-    assert compiled == run_chain(SMALL_CHAIN, tmp_path, "callees first")
+    compiled, again, other = (
+        run_chain(tmp_path, "-c", SMALL_CHAIN, order)
+        for order in ("callers first", "callers first", "callees first")
+    )
+    assert compiled == again == other
 
 
 @pytest.mark.slow
 def test_every_part_of_the_package_gives_the_bits_of_its_repetition_when_it_compiles(tmp_path):
-    assert run_chain(WHOLE_CHAIN, tmp_path) == run_chain(WHOLE_CHAIN, tmp_path)
+    chain = Path(__file__).with_name("whole_chain.py")
+    assert run_chain(tmp_path, chain) == run_chain(tmp_path, chain)

@@ -8,19 +8,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overread import _commands
 from overread.cli import main
 from overread.report import read_results, sum_up
 from overread.study import Detector
 
-N_IMAGES = "30"
+N_IMAGES = "14"
 PHONE, DESK = 390, 1200
+# The demo's own settings, with less of what only costs time.
+QUICK = {
+    "folds = 5": "folds = 2",
+    "n_bootstrap = 500": "n_bootstrap = 100",
+    "n_bootstrap = 50\n": 'n_bootstrap = 0\nmin_positives = 2\n[features]\nonly = ["profile.*", "blob.*"]\n',
+}
 
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "study"
-    assert main(["demo", "--output", str(folder), "--n-images", N_IMAGES]) == 0
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        for usual, quick in QUICK.items():
+            assert usual in _commands.DEMO_STUDY
+            patch.setattr(_commands, "DEMO_STUDY", _commands.DEMO_STUDY.replace(usual, quick))
+        assert main(["demo", "--output", str(folder), "--n-images", N_IMAGES]) == 0
+        yield folder
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
@@ -75,6 +86,13 @@ def test_again_it_does_nothing_and_says_where_the_report_is(output, capsys):
     assert Detector.read(page.parent / "detector.json").verdict == " ".join(said)
     for words in (str(page), "overread init", "overread run", "overread detect", "overread explain"):
         assert words in told
+
+
+@pytest.mark.slow
+def test_the_demo_of_chests_runs_whole(tmp_path):
+    assert main(["demo", "--output", str(tmp_path / "study"), "--n-images", "30"]) == 0
+    results = read_results(tmp_path / "study" / "runs" / "main" / "results.json")
+    assert {model.name for model in results.models} == {"soft", "b1", "b2"}
 
 
 # Half a minute of two processors; tests/cli/test_pictures.py runs a study of pictures in `make test`.

@@ -125,7 +125,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <socket")
 
 
 def test_killed_once_every_image_is_answered_once(tmp_path):
-    answer_all(tmp_path, 8, kill_after=3, senders=2, rounds=1)
+    answer_all(tmp_path, 5, kill_after=2, senders=2, rounds=1)
 
 
 @pytest.mark.slow

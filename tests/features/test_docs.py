@@ -1,26 +1,14 @@
-"""The pages on features: their code blocks run, their tables are those of the catalogue."""
+"""The pages on features: the family of the how-to runs, tables are those of the catalogue."""
 
-import doctest
 import re
 from collections import Counter
-from pathlib import Path
 
 from overread.features import CATALOGUE
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def test_texture_page():
-    failures, tried = doctest.testfile(str(DOCS / "explanation" / "texture.md"), module_relative=False)
-    assert tried > 5
-    assert failures == 0
+from page_code import DOCS, run_page
 
 
 def test_how_to_add_a_feature_family(capsys):
-    page = (DOCS / "how-to" / "add_a_feature_family.md").read_text(encoding="utf-8")
-    namespace = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(compile(block, "add_a_feature_family.md", "exec"), namespace)
+    namespace = run_page("how-to/add_a_feature_family.md")
     assert list(namespace["table"]) == ["candidate_id", "halo.drop", "halo.weakest_drop"]
     assert "m: mean of the grey level within R / 2" in capsys.readouterr().out
     assert len(namespace["catalogue"]) == len(CATALOGUE) + 2

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -218,9 +216,3 @@ def test_a_folder_that_cannot_be_locked_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "fcntl", None)
     with pytest.raises(StorageError, match="this system has no flock"), run_lock(tmp_path):
         pass
-
-
-def test_the_package_is_imported_where_there_are_neither_locks_nor_limits():
-    hide = "import sys; sys.modules['fcntl'] = sys.modules['resource'] = None; "
-    modules = "overread.files._journal, overread.simulate._cohort, overread.study.executors._worker"
-    subprocess.run([sys.executable, "-c", f"{hide}import {modules}"], check=True)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "your_own_features.md"
+from page_code import run_page
 
 
 @pytest.fixture(scope="module")
 def namespace():
-    names: dict[str, object] = {}
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    assert len(blocks) == 9
-    for block in blocks:
-        line = text.count("\n", 0, block.start(1))
-        exec(compile("\n" * line + block.group(1), str(PAGE), "exec"), names)
+    names = run_page("how-to/your_own_features.md")
     yield names
     shutil.rmtree(names["folder"])
 

@@ -41,7 +41,9 @@ def from_random_coefficients(bags, y, alpha, scales):
     return objectives
 
 
-@pytest.mark.parametrize("fraction", [0.3, 0.1, 0.03])
+@pytest.mark.parametrize(
+    "fraction", [pytest.param(0.3, marks=pytest.mark.slow), 0.1, pytest.param(0.03, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", ["musk1", pytest.param("elephant", marks=pytest.mark.slow)])
 def test_default_is_within_a_thousandth_of_the_best_of_many_starts(shared_data, name, fraction):
     bags, y = read(shared_data, name)

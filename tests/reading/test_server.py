@@ -63,8 +63,8 @@ def check_stored(folder, savers):
     store.close()
 
 
-def test_three_kills_amid_saves_lose_and_double_nothing(tmp_path):
-    save_and_kill(tmp_path / "study", saves=300, kills=3)
+def test_two_kills_amid_saves_lose_and_double_nothing(tmp_path):
+    save_and_kill(tmp_path / "study", saves=200, kills=2)
 
 
 @pytest.mark.slow

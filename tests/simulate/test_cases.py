@@ -262,7 +262,7 @@ def with_smooth_ring(pixels, nodule):
     return np.where(on_outline(pixels, nodule), gaussian_filter(made, 1.5), made)
 
 
-@pytest.mark.parametrize("ringed", [with_bright_ring, with_smooth_ring])
+@pytest.mark.parametrize("ringed", [with_bright_ring, pytest.param(with_smooth_ring, marks=pytest.mark.slow)])
 def test_the_same_classifier_tells_a_ring_on_the_outline(ringed):
     backgrounds = [(texture(100 + i), LUNGS) for i in range(30)]
     assert seam_auc(*seam_problem(backgrounds, ringed, 4))[1] > 0.6
@@ -279,6 +279,7 @@ def test_the_same_classifier_tells_a_pasted_nodule():
     assert seam_auc(*seam_problem(backgrounds, pasted, 4))[0] > 0.95
 
 
+@pytest.mark.slow
 def test_the_seam_cannot_be_told_in_real_radiographs(shared_data):
     import pandas as pd
 

@@ -118,7 +118,7 @@ def check_killed_runs(original: Path, folder: Path, n_kills: int, seed: int, exe
 
 
 def test_killed_runs_end_in_the_same_bytes(light_original: Path, tmp_path: Path) -> None:
-    check_killed_runs(light_original, tmp_path, n_kills=7, seed=1, executor="serial")
+    check_killed_runs(light_original, tmp_path, n_kills=4, seed=1, executor="serial")
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def check_killed_workers(fresh: Path, undisturbed: Path, n_kills: int, seed: int
 
 
 def test_killed_workers_cost_nothing_but_time(fresh: Path, light_original: Path) -> None:
-    check_killed_workers(fresh, light_original, n_kills=3, seed=2)
+    check_killed_workers(fresh, light_original, n_kills=2, seed=2)
 
 
 @pytest.mark.slow

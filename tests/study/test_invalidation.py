@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -13,6 +14,7 @@ from study_stand_in import spec
 from study_trees import content
 
 MODELS = ("soft", "b1", "b2")
+long = partial(pytest.param, marks=pytest.mark.slow)
 
 
 def try_on_folds(model: str, n_folds: int = 2) -> set[str]:
@@ -125,9 +127,9 @@ def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
     ("old", "new", "expected"),
     [
         ("fp_targets = [0.5, 2.0]", "fp_targets = [0.5, 3.0]", {"operating_points", "results"}),
-        ("n_bootstrap = 100", "n_bootstrap = 101", {"paper_choice", "grid_soft", "results"}),
-        ("chance_shifts = 3", "chance_shifts = 2", {"results"}),
-        ("[b2]", "[b2]\nmax_iter = 999", {*try_on_folds("b2"), "b2", "results"}),
+        long("n_bootstrap = 100", "n_bootstrap = 101", {"paper_choice", "grid_soft", "results"}),
+        long("chance_shifts = 3", "chance_shifts = 2", {"results"}),
+        long("[b2]", "[b2]\nmax_iter = 999", {*try_on_folds("b2"), "b2", "results"}),
         (
             "folds = 2",
             "folds = 3",
@@ -142,13 +144,13 @@ def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
         ('executor = "serial"', 'executor = "serial"\nbatch = 3', set()),
         ("seed = 3", "seed = 3\n[limits]\nseconds_per_image = 9.0", set()),
         ("[soft]", "[soft]\ntolerance = 0.021", {"paper_choice", "grid_soft", "results"}),
-        (
+        long(
             "[models]",
             "[models]\nstandard_errors = 1.5",
             {*(f"tuning_{name}" for name in MODELS), "supported", "results"},
         ),
         ("[b1]", "[boosted]\nn_trees = [7]\n[b1]", set()),
-        (
+        long(
             "[evaluation]",
             "[evaluation]\nlevel = 0.9",
             {"split", *try_on_folds("b2"), "b2", "results"},

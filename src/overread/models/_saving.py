@@ -29,7 +29,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 import overread
 from overread.errors import FormatError, InvalidInputError, ModelFileError, StorageError
@@ -330,6 +329,9 @@ def to_document(model: SavedModel) -> dict[str, Any]:
             f"{type(model).__name__} has no kind of its own to be saved as: "
             f'declare class {type(model).__name__}(..., kind="{type(model).__name__}")'
         )
+    # Here, because workers that never save a model import this module, and scikit-learn is half of their start.
+    from sklearn.utils.validation import check_is_fitted
+
     check_is_fitted(model)
     payload = _payload(model)
     try:

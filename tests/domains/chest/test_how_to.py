@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
 
 from overread.domains import FINDERS, find_candidates, list_finders, load_finder
+from page_code import DOCS, run_page
 from radiograph_pictures import all_lung, disc, radiograph, ramp
-
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add_a_candidate_finder.md"
 
 
 @pytest.fixture(scope="module")
 def page():
     """The names that the page's blocks define."""
     module = ModuleType("overread.domains.chest.tophat_finder")
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    assert len(blocks) == 3
-    for block in blocks:
-        line = text.count("\n", 0, block.start(1))
-        exec(compile("\n" * line + block.group(1), str(PAGE), "exec"), vars(module))
+    run_page("how-to/add_a_candidate_finder.md", vars(module))
     return module
 
 
@@ -49,6 +41,6 @@ def test_the_finder_of_the_page_finds_a_disc(page):
 
 
 def test_the_page_names_all_finders(page):
-    text = (PAGE.parents[1] / "reference" / "candidates.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "candidates.md").read_text(encoding="utf-8")
     for name in list_finders("chest"):
         assert f"| `{name}` | {FINDERS[name].description} |" in text

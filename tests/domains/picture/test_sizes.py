@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from overread.domains import StudyFacts, find_reference_sizes
 from overread.errors import InvalidInputError, TableError
@@ -135,6 +136,18 @@ def test_defaults_of_pictures_are_filled_in_and_read_back():
     # As much smaller than the usual rule's as in mm.
     assert resolved.hits.hit_rule() == StrictEllipseHit(min_semi_axis=0.8 * 0.01 * (150 + 150) / 2)
     assert parse_settings(resolved.to_plain()) == resolved
+
+
+@pytest.mark.parametrize(("shape", "colour"), [((8, 8, 3), True), ((8, 8), False)])
+def test_colours_are_those_of_the_first_image_that_can_be_read(tmp_path, shape, colour):
+    (tmp_path / "a.png").write_bytes(b"no image")
+    Image.fromarray(np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)).save(tmp_path / "b.png")
+    images = IMAGES.assign(path=["a.png", "b.png"])
+    study = SimpleNamespace(images=images, marks=make_marks(), needs_images=True, folder=tmp_path)
+    assert complete_settings(settings_of("px"), study).images.colour is colour
+    assert (
+        complete_settings(settings_of("px", images={"colour": not colour}), study).images.colour is not colour
+    )
 
 
 def test_marks_of_the_test_part_are_not_looked_at():

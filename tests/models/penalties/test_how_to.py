@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
@@ -14,8 +12,7 @@ import pytest
 
 from overread.errors import InvalidInputError
 from overread.models import PENALTIES, Penalty, SoftMILLogisticRegression, SoftMILObjective, SoftMILPath
-
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add_a_penalty.md"
+from page_code import run_page
 
 
 @pytest.fixture
@@ -25,14 +22,8 @@ def page(monkeypatch):
     # A dataclass looks its module up by name.
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    assert len(blocks) == 5
     try:
-        for block in blocks:
-            line = text.count("\n", 0, block.start(1))
-            exec(compile("\n" * line + block.group(1), str(PAGE), "exec"), vars(module))
-        yield vars(module)
+        yield run_page("how-to/add_a_penalty.md", vars(module))
     finally:
         PENALTIES.clear()
         PENALTIES.update(before)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from problems import draw, draw_correlated, exact_gradient, solver_at_zero
@@ -89,10 +91,14 @@ def test_no_steps_allowed_means_not_converged_and_nothing_moved():
     assert not solution.w.any()
 
 
-@pytest.mark.parametrize("structure", ["walk", "low rank"])
-@pytest.mark.parametrize("bag_size", [1, 3])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_rows", [3_000, 12_000])
+CORRELATED = list(itertools.product(("walk", "low rank"), (1, 3), (np.float32, np.float64), (3_000, 12_000)))
+DAILY = [CORRELATED[place] for place in (0, 5, 14)]
+
+
+@pytest.mark.parametrize(
+    ("structure", "bag_size", "dtype", "n_rows"),
+    [pytest.param(*one, marks=[] if one in DAILY else pytest.mark.slow) for one in CORRELATED],
+)
 def test_strongly_correlated_columns_take_few_steps(structure, bag_size, dtype, n_rows):
     """Columns of one cause with little noise, few positives, down to 0.002 alpha_max; sampled rows or all."""
     Xt, loss = draw_correlated(structure, n_rows=n_rows, bag_size=bag_size, dtype=dtype)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
+from page_code import run_page
 from study_chain import Chain
-
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add_a_model.md"
 
 
 def test_the_model_of_the_page(chain: Chain) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    scope: dict[str, Any] = {"__name__": "how_to"}
-    exec(compile(block, str(PAGE), "exec", dont_inherit=True), scope)
-    plug = scope["Ridge"]()
+    plug = run_page("how-to/add_a_model.md")["Ridge"]()
     settings = SimpleNamespace(ridge=plug.settings())
     fold = chain.load("folds")[0]
     grid = plug.grid(fold.rest, settings)

@@ -1,6 +1,7 @@
-"""The first screen: right for a good, a bad and a too small study; its numbers recomputed from the run's tables.
+"""The first screen's numbers, recomputed from the run's tables.
 
-The numbers are counted here with plain NumPy and pandas from the files of a run; no function of FROC is used.
+They are counted with plain NumPy and pandas from the files of a run; no function of FROC is used. Its sentences are
+in tests/report/golden and in test_verdict_sentences.py.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,10 @@ import pandas as pd
 import pytest
 
 from overread._commands import print_results
-from overread.froc import ChanceLevel, StudySize
-from overread.report import Counted, StudyResults, read_results
+from overread.report import StudyResults, read_results
 from overread.report._words import give_answer, list_cards
 from overread.study import RunReport
-from overread.study.stages.performance import reach_verdict
 from study_chain import show_by_hand
-
-READERS = pd.DataFrame(
-    {"reader_id": ["R1", "R2", "R3"], "sensitivity": [0.62, 0.7, 0.85], "fp_per_image": [0.2, 0.3, 0.5]}
-    | {"n_images": 200, "n_gts": 150}
-)
 
 
 @pytest.fixture(scope="module")
@@ -40,95 +33,10 @@ def results(folder: Path) -> StudyResults:
     return read_results(folder / "results.json")
 
 
-def judged(results: StudyResults, found: int, n_gts: int, *, at_chance: float = 0.03) -> StudyResults:
-    """Put a test set in which so many of so many objects are found into the results of a run.
-
-    The interval is that of independent objects (Wilson's), as large studies have it.
-    """
-    model = results.model(results.supported)
-    share, z = found / n_gts, 1.96
-    middle = (share + z**2 / (2 * n_gts)) / (1 + z**2 / n_gts)
-    half = z / (1 + z**2 / n_gts) * math.sqrt(share * (1 - share) / n_gts + z**2 / (4 * n_gts**2))
-    counted = change(model.counted[0], share, (middle - half, middle + half), n_gts, at_chance)
-    model = replace(model, counted=[counted, *model.counted[1:]])
-    size = StudySize(patients=1, images=4 * 385, gts=385)
-    beside = READERS.assign(detector_sensitivity=share * np.array([0.8, 0.95, 1.0]))
-    beside["difference"] = beside["detector_sensitivity"] - beside["sensitivity"]
-    beside["lower"], beside["upper"] = beside["difference"] - 0.07, beside["difference"] + 0.07
-    verdict = reach_verdict(model.name, counted, beside, (), 1.0, size)
-    others = [one for one in results.models if one.name != model.name]
-    return replace(results, models=[model, *others], verdict=verdict, reader_points=beside)
-
-
-def change(
-    counted: Counted, share: float, interval: tuple[float, float], n_gts: int, at_chance: float
-) -> Counted:
-    is_gt = counted.locked["measure"] == "gt_sensitivity"
-    locked = counted.locked.astype({"estimate": "float64", "lower": "float64", "upper": "float64"})
-    locked.loc[is_gt, ["estimate", "lower", "upper"]] = [share, *interval]
-    curve = pd.DataFrame({"fp_per_image": [0.0, 0.25, 1.0], "gt_sensitivity": [0.0, 0.95 * share, share]})
-    points = pd.DataFrame(
-        {"fp_target": [1.0], "gt_sensitivity": [share], "chance_gt_sensitivity": [at_chance]}
-    )
-    chance = ChanceLevel(points=points, reached=1.0, chance_reached=0.1, n_shifts=5, exact=False)
-    return replace(
-        counted, locked=locked, chance=chance, test=replace(counted.test, n_gts=n_gts, curve=curve)
-    )
-
-
 def tell(results: StudyResults) -> tuple[str, dict[str, str]]:
     """Return the headline, and the parts of the answer by what they are about."""
     answer = give_answer(results)
     return answer.headline, {part.about: part.text for part in answer.parts}
-
-
-def test_a_good_study_says_usable_and_what_to_try_next(results: StudyResults) -> None:
-    headline, said = tell(judged(results, 240, 320))
-    assert headline.startswith("Usable as a second reader: ")
-    assert (
-        "finds 75 % of 320 golden objects of unseen patients (95 % interval 70 to 79 %)" in said["How good"]
-    )
-    assert "By chance it would find 3 %." in said["How good"]
-    assert (
-        "all three readers found 62 to 85 %, the detector 60 to 75 %. The median reader is R1, with 0.20 false marks "
-        "per image. Detector minus reader, in points: -2 (-9 to +5), with its 95 % interval."
-        in said["Against the readers"]
-    )
-    assert said["What next"].startswith("Try it in a study in which readers use it")
-    assert "To know the sensitivity to ±5 points takes up to 385 golden objects" in said["What next"]
-    assert not any("Do not" in sentence for sentence in (headline, *said.values()))
-
-
-def test_a_detector_below_the_readers_is_not_to_be_used_as_one(results: StudyResults) -> None:
-    headline, said = tell(judged(results, 130, 320))
-    assert headline.startswith("Do not use as a second reader: it is below most readers. ")
-    assert headline.endswith("all three readers found clearly more.")
-    assert said["What next"].startswith("Train it on more images")
-
-
-def test_a_bad_study_says_do_not_use(results: StudyResults) -> None:
-    headline, said = tell(judged(results, 16, 320, at_chance=0.05))
-    assert headline == "Do not use: in unseen patients it cannot be told from chance."
-    assert "finds 5 % of 320 golden objects" in said["How good"]
-    assert "By chance it would find 5 %." in said["How good"]
-    assert "Usable" not in " ".join(said.values())
-
-
-@pytest.mark.parametrize(("found", "possible"), [(0, "0 to 30 %"), (4, "19 to 73 %"), (9, "70 to 100 %")])
-def test_a_handful_of_objects_says_too_small_however_good_it_looks(
-    results: StudyResults, found: int, possible: str
-) -> None:
-    headline, said = tell(judged(results, found, 9))
-    assert headline == (
-        f"Too small to tell: 9 objects to find in unseen patients leave {possible} possible. Do not rely on it yet."
-    )
-    assert said["What next"].startswith("Have more images read.")
-    assert "takes up to 385 golden objects of unseen patients, in 1,540 images" in said["What next"]
-
-
-def test_a_large_enough_test_set_asks_for_no_more(results: StudyResults) -> None:
-    _, said = tell(judged(results, 300, 400))
-    assert said["What next"].endswith("these 400 golden objects are enough.")
 
 
 def test_the_terminal_ends_with_the_same_words(folder: Path, results: StudyResults, capsys) -> None:

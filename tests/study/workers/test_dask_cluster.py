@@ -33,7 +33,7 @@ def test_processes_and_dask_give_the_bytes_of_the_serial_run(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_dask_survives_what_local_processes_survive(fresh_numbers: Path, cluster_address: str) -> None:
-    limits = WorkLimits(seconds_per_image=5.0)
+    limits = WorkLimits(seconds_per_image=2.0)
     executor = DaskExecutor(spec(kill=("case 001",), hang=("case 004",)), limits, cluster_address, batch=3)
     try:
         outcomes = {outcome.image_id: outcome for outcome in executor.work(tasks(fresh_numbers))}

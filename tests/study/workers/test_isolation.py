@@ -29,11 +29,11 @@ def test_a_cold_worker_has_time_to_compile(chain: Chain, monkeypatch: pytest.Mon
 
 def test_a_worker_that_compiled_beside_the_first_is_not_overdue_at_once(chain: Chain) -> None:
     warm = threading.Event()
-    worker = IsolatedWorker(spec(seconds=3.5), WorkLimits(seconds_per_image=2.0), warm)
+    worker = IsolatedWorker(spec(seconds=1.8), WorkLimits(seconds_per_image=1.0), warm)
     first, second = tasks(chain.study)[:2]
     assert worker.work(first).fault is None
     warm.clear()
-    another = threading.Timer(2.2, warm.set)
+    another = threading.Timer(1.1, warm.set)
     another.start()
     assert worker.work(second).fault is None
     another.join()

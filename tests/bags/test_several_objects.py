@@ -1,4 +1,4 @@
-"""Item 5, D9: a candidate on several objects trains with the label of the most probable one."""
+"""A candidate on several objects trains with the label of the most probable one."""
 
 from __future__ import annotations
 

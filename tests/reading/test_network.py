@@ -1,4 +1,4 @@
-"""Item 20: silent connections, forged addresses and floods keep no reader out of the room."""
+"""Silent connections, forged addresses and floods keep no reader out of the room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 28, item 22, the node: only an image that kills a process of its own again and again is given up."""
+"""Only an image that kills a process of its own again and again is given up."""
 
 from __future__ import annotations
 

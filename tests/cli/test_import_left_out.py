@@ -1,4 +1,4 @@
-"""Item 9: a reading that was left out for shapes that are not read never comes back as "read, nothing found"."""
+"""A reading that was left out for shapes that are not read never comes back as "read, nothing found"."""
 
 from __future__ import annotations
 

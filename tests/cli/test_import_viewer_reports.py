@@ -1,4 +1,4 @@
-"""Item 9: structured reports of OHIF and Cornerstone are read; what we cannot read is never "read, nothing found".
+"""Structured reports of OHIF and Cornerstone are read; what we cannot read is never "read, nothing found".
 
 The documents have the structure that dcmjs gives them (TID 300 and 320): coordinates below a measurement by INFERRED
 FROM, no image region, one tracking identifier for all marks of a tool.

@@ -1,4 +1,4 @@
-"""Issue 28, item 10: one reader under two spellings is one reader, or a question, in every format and in tables."""
+"""One reader under two spellings is one reader, or a question, in every format and in tables."""
 
 from __future__ import annotations
 

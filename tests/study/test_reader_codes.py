@@ -1,4 +1,4 @@
-"""Item 23: a code in a report is never the id of another reader."""
+"""A code in a report is never the id of another reader."""
 
 from __future__ import annotations
 

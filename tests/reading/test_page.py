@@ -1,4 +1,4 @@
-"""Item 20: keys, drags and inversion of the reading page mean what the reader means, in a browser."""
+"""Keys, drags and inversion of the reading page mean what the reader means, in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item 21: the file of a room is checked when it is opened, and holds every locked reading by itself."""
+"""The file of a room is checked when it is opened, and holds every locked reading by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item 11: confidence survives Label Studio, VIA and CVAT, on the scale that it has, or its loss is said."""
+"""Confidence survives Label Studio, VIA and CVAT, on the scale that it has, or its loss is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 28, item 19, the node: a spool that is nearly full refuses images while it can still work on those it has."""
+"""A spool that is nearly full refuses images while it can still work on those it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 28, item 15: a table of foreign images is refused; marks here stand beside those of the lock."""
+"""A table of foreign images is refused; marks here stand beside those of the lock."""
 
 from __future__ import annotations
 

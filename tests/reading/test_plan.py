@@ -1,4 +1,4 @@
-"""Item 20: what the owner says is kept or refused, and readers read the pictures that the others read."""
+"""What the owner says is kept or refused, and readers read the pictures that the others read."""
 
 from __future__ import annotations
 

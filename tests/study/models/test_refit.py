@@ -1,4 +1,4 @@
-"""Item 5, D6: without a normalization the penalty follows the number of bags from where it was judged to the refit."""
+"""Without a normalization the penalty follows the number of bags from where it was judged to the refit."""
 
 from __future__ import annotations
 

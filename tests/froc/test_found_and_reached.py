@@ -1,4 +1,4 @@
-"""Issue 28, item 1: *found* and *reached* mean one thing in curves, bootstraps, tables and locks."""
+"""*found* and *reached* mean one thing in curves, bootstraps, tables and locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 28, item 4: nothing advises nested votes, which lower the AUC of the label where it can be measured."""
+"""Nothing advises nested votes, which lower the AUC of the label where it can be measured."""
 
 from __future__ import annotations
 

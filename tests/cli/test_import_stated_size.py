@@ -1,4 +1,4 @@
-"""Item 7: the size of the image that a file states is compared with the image; marks of a scaled copy are scaled.
+"""The size of the image that a file states is compared with the image; marks of a scaled copy are scaled.
 
 The image has 500 x 610 px of 0.7 mm. A mark is given by its place as a share of the image's sides, so that its mm
 follow from the image alone, whatever the copy's size.

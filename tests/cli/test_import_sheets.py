@@ -1,4 +1,4 @@
-"""Issue 28, item 8: a cell that cannot be read is never "nothing marked", and no number is taken in two ways."""
+"""A cell that cannot be read is never "nothing marked", and no number is taken in two ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item 2: the verdict compares the detector with the median reader, and says how many readers found clearly more."""
+"""The verdict compares the detector with the median reader, and says how many readers found clearly more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item 22, second half: a model that cannot be fitted is skipped, said on the page, and the run ends well."""
+"""A model that cannot be fitted is skipped, said on the page, and the run ends well."""
 
 from __future__ import annotations
 

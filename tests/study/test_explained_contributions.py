@@ -1,4 +1,4 @@
-"""Item 3: `explain` compares a candidate with the average one of training, by true averages, in every linear model."""
+"""`explain` compares a candidate with the average one of training, by true averages, in every linear model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item 12: masks reach every worker, and nothing that a task holds is lost on the way."""
+"""Masks reach every worker, and nothing that a task holds is lost on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item 6: the page of a reader study has one sign, intervals of areas, no test of equal arms, and cautions on top."""
+"""The page of a reader study has one sign, intervals of areas, no test of equal arms, and cautions on top."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 28, item 19: leave-one-out judges a reader only where two others read, and asks once what hits what."""
+"""Leave-one-out judges a reader only where two others read, and asks once what hits what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item 5, D11: lengthened steps of evidence maximization do not drop features that plain steps keep."""
+"""Lengthened steps of evidence maximization do not drop features that plain steps keep."""
 
 from __future__ import annotations
 

@@ -1,29 +1,14 @@
-"""Item 5, D10: a soft label that a discount has changed is not called how often a reader would mark the place."""
+"""A soft label that a discount has changed is not called how often a reader would mark the place."""
 
 from __future__ import annotations
-
-import sys
-import warnings
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from overread.report import RunHead, cut_pictures, draw_figures, render_study, write_model_card
+from overread.report import write_model_card
 from overread.truth import soft_labels
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
-
-from small_results import ramp, small_results
-
 FALSE = "how often a reader would mark"
-
-
-@pytest.fixture(scope="module")
-def results():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return small_results()
 
 
 def test_a_label_of_one_reader_is_not_a_share_of_readers():
@@ -34,10 +19,7 @@ def test_a_label_of_one_reader_is_not_a_share_of_readers():
     assert label == pytest.approx(1 / 8 * 2 / 5 * 3 / 5)
 
 
-def test_page_and_card_say_what_a_soft_label_is(results):
-    head = RunHead("study", "main", "0123456789ab", "2026-01-31")
-    pictures = cut_pictures(results, lambda _: ramp())
-    page = render_study(results, draw_figures(results, pictures), pictures, head)
+def test_page_and_card_say_what_a_soft_label_is(results, page, head):
     for text in (page, write_model_card(results, head).replace("\\", "")):
         assert FALSE not in " ".join(text.split())
         assert "for a place that a single reader marked what [labels] sets instead" in " ".join(text.split())
