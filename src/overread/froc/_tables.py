@@ -21,8 +21,8 @@ from overread._text import escape_markdown, join_lines, markdown_table, percent,
 from overread.errors import InvalidInputError
 from overread.files import json_text
 from overread.froc._bootstrap import Bootstrap, bootstrap
-from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
-from overread.froc._curve import check_targets, operating_points
+from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP, Counting
+from overread.froc._curve import check_targets, froc_curve, operating_points
 from overread.froc._matching import Matching
 
 TRAINING = '"training+validation" data'
@@ -43,7 +43,7 @@ class PerformanceRows:
     """One model on one set of images.
 
     ``induced`` says that the thresholds came from another set, so that FP per image is a result. The
-    denominators are None where only percentages are known.
+    denominators, those of the sensitivities, are None where only percentages are known.
     """
 
     set_name: str
@@ -94,6 +94,7 @@ def performance_table(
     thresholds_from: Mapping[str, Matching] | None = None,
     test_thresholds: ArrayLike | None = None,
     test_name: str = TEST,
+    gts: Literal["all", "reached"] = "all",
     fp_targets: ArrayLike = FP_TARGETS,
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
@@ -115,25 +116,35 @@ def performance_table(
         validation: for scores by :func:`~overread.froc.to_fp_scale`.
     test_name
         What the test set is called.
+    gts
+        What sensitivities are of: all GTs, or those that some candidate reaches, as in the paper ("the reported
+        results do not take into account possible failure in candidate generation").
     fp_targets
         FP per image of the thresholds.
     n_bootstrap, seed, level
         Of the intervals: on training + validation the threshold is estimated anew in each replicate, on
         the test set it is fixed. 0 replicates: no intervals.
     """
+    if gts not in ("all", "reached"):
+        raise InvalidInputError(f"gts={gts!r}: use 'all' or 'reached'")
     targets = check_targets(fp_targets)
+
+    def rows_of(matching: Matching, set_name: str, thresholds: ArrayLike | None) -> PerformanceRows:
+        drawn = bootstrap(
+            matching, fp_targets=targets, thresholds=thresholds, n_bootstrap=max(n_bootstrap, 1), seed=seed
+        )
+        return _rows_of(
+            matching, set_name, drawn, gts, level if n_bootstrap else None, induced=thresholds is not None
+        )
+
     results, first = [], None
     for name, (training, test) in models.items():
         first = first or training
         source = (thresholds_from or {}).get(name, training)
         thresholds = operating_points(source, fp_targets=targets)["threshold"].to_numpy()
-        carried = source is not training
-        rows = [
-            _rows_of(training, TRAINING, targets, thresholds if carried else None, n_bootstrap, seed, level)
-        ]
+        rows = [rows_of(training, TRAINING, None if source is training else thresholds)]
         if test is not None:
-            carried_to = thresholds if test_thresholds is None else test_thresholds
-            rows.append(_rows_of(test, test_name, targets, carried_to, n_bootstrap, seed, level))
+            rows.append(rows_of(test, test_name, thresholds if test_thresholds is None else test_thresholds))
         results.append(
             ModelPerformance(name, tuple(rows), (notes or {}).get(name, ""), (n_features or {}).get(name))
         )
@@ -143,34 +154,33 @@ def performance_table(
         models=tuple(results),
         level=level if n_bootstrap else None,
         rule="" if first.counting.rule is None else first.counting.rule.describe(),
-        counting=f"candidates on single-reader GTs: {first.counting.single_reader}",
+        counting=_tell_counting(first.counting, gts),
     )
 
 
 def _rows_of(
-    matching: Matching,
-    set_name: str,
-    targets: ArrayLike,
-    thresholds: ArrayLike | None,
-    n_bootstrap: int,
-    seed: int,
-    level: float,
+    matching: Matching, set_name: str, drawn: Bootstrap, gts: str, level: float | None, *, induced: bool
 ) -> PerformanceRows:
-    """Rows of one set: at its own FP targets, or at thresholds that were carried to it."""
-    result = bootstrap(
-        matching, fp_targets=targets, thresholds=thresholds, n_bootstrap=max(n_bootstrap, 1), seed=seed
-    )
-    level_or_none = level if n_bootstrap else None
+    """Rows of one set, of all GTs or of those that are reached."""
+    curve, end = froc_curve(matching), "" if gts == "all" else "_reached"
     return PerformanceRows(
         set_name=set_name,
-        induced=thresholds is not None,
-        fp_per_image=tuple(result.points["fp_per_image"].tolist()),
-        gt_sensitivity=_sensitivities(result, "gt_sensitivity", level_or_none),
-        image_sensitivity=_sensitivities(result, "image_sensitivity", level_or_none),
+        induced=induced,
+        fp_per_image=tuple(drawn.points["fp_per_image"].tolist()),
+        gt_sensitivity=_sensitivities(drawn, f"gt_sensitivity{end}", level),
+        image_sensitivity=_sensitivities(drawn, f"image_sensitivity{end}", level),
         n_images=matching.n_images,
-        n_gts=matching.n_gts,
-        n_positive_images=len(np.unique(matching.gt_images)),
+        n_gts=getattr(curve, f"n_gts{end}"),
+        n_positive_images=getattr(curve, f"n_positive_images{end}"),
     )
+
+
+def _tell_counting(counting: Counting, gts: str) -> str:
+    """Say what candidates count as that the paper counts otherwise than most, and what sensitivities are of."""
+    single = {"fp": "false positives", "ignore": "not counted", "hit": "hits"}[counting.single_reader]
+    repeats = {"count": "count", "suppress": "are not shown"}[counting.repeats]
+    reached = "" if gts == "all" else "; sensitivities are of the GTs that some candidate hits"
+    return f"candidates on single-reader GTs are {single}; detections on a stronger one {repeats}{reached}"
 
 
 def _sensitivities(result: Bootstrap, measure: str, level: float | None) -> Sensitivities:

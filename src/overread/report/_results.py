@@ -27,6 +27,7 @@ from overread.froc import (
     ChanceLevel,
     FigureComparison,
     FigureEstimate,
+    MeanDifference,
     PerformanceTable,
     SettingChoice,
 )
@@ -89,10 +90,10 @@ class Subgroup:
     table: pd.DataFrame
 
 
-SCHEMA = "overread.results/7"
+SCHEMA = "overread.results/8"
 
 Treatment = Literal["fp", "ignore"]
-ThresholdSource = Literal["in_sample", "out_of_fold"]
+ClaimAnswer = Literal["yes", "no", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -156,9 +157,12 @@ class StudySummary:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """An image whose marks and merged objects are shown."""
+    """A region whose marks and merged objects are shown: ``left``, ``top`` and ``side`` of a square of the image."""
 
     image_id: str
+    left: float
+    top: float
+    side: float
     marks: pd.DataFrame
     objects: pd.DataFrame
 
@@ -305,26 +309,132 @@ class ModelResult:
 
 
 @dataclass(frozen=True, eq=False)
-class Table1:
-    """The paper's Table 1 for one source of thresholds and one treatment of single-reader GTs."""
+class PaperPerformance:
+    """The models counted as the paper counts, whatever the study's own settings are.
 
-    source: ThresholdSource
-    single_reader: Treatment
-    table: PerformanceTable
+    Thresholds are those of the scores in sample, candidates on objects of a single reader are false positives, and
+    every candidate counts.
+
+    Attributes
+    ----------
+    of_reached, of_all
+        Table 1 with sensitivities to the GTs that some candidate hits, as in the paper, and to all.
+    training, test
+        By title: corners of the FROC curves of training + validation and of the test set.
+    """
+
+    of_reached: PerformanceTable
+    of_all: PerformanceTable
+    training: dict[str, pd.DataFrame]
+    test: dict[str, pd.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
     """Two models on the same test images; differences are second minus first.
 
-    ``points`` are the columns of `overread.froc.Comparison.table`; ``figures`` compare whole curves.
+    ``mean`` is the difference in GT sensitivity in the mean over the study's FP targets; ``points`` are the columns of
+    `overread.froc.Comparison.table`; ``figures`` compare whole curves.
     """
 
     first: str
     second: str
     single_reader: Treatment
+    mean: MeanDifference
     points: pd.DataFrame
     figures: tuple[FigureComparison, ...]
+
+
+@dataclass(frozen=True)
+class AlikeClaim:
+    """Do all models perform alike?
+
+    Yes, if of every two of them the interval of `ModelComparison.mean` lies within ``margin`` to either side of 0; no,
+    if two of them differ (p-value times number of pairs).
+
+    ``first`` and ``second`` are the two that differ most, ``mean`` is their difference.
+    """
+
+    answer: ClaimAnswer
+    margin: float
+    n_gts: int
+    first: str
+    second: str
+    mean: MeanDifference
+
+
+@dataclass(frozen=True)
+class CompactClaim:
+    """Is Soft the most compact?
+
+    Yes, if it has the fewest features in every fold; no, if another model has fewer in every fold.
+
+    Attributes
+    ----------
+    sensitivity
+        Out-of-fold sensitivity that every model reaches: that of the best setting of the worst of them.
+    n_features
+        By model: features in each fold of its sparsest setting that is as sensitive.
+    """
+
+    answer: ClaimAnswer
+    sensitivity: float
+    n_features: dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class PenaltyClaim:
+    """Does the penalty control the number of features of Soft?
+
+    ``correlation`` is the rank correlation of the two along a path, the weakest of all normalizations; ``fewest`` and
+    ``most`` are features along the paths.
+    """
+
+    answer: ClaimAnswer
+    correlation: float
+    n_penalties: int
+    fewest: int
+    most: int
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftClaim:
+    """Are there more false positives per image in unseen patients than thresholds were locked for?
+
+    Yes, if the interval of every model lies above the target; no, if that of no model reaches above it.
+
+    ``table`` has model, estimate, lower and upper: false positives per image at the locked thresholds.
+    """
+
+    answer: ClaimAnswer
+    fp_target: float
+    table: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class WeightsClaim:
+    """Do the weights of the mixture follow the readers' sensitivities?
+
+    Spearman's rank correlation of the two with its interval (Bonett and Wright 2000), which is missing with fewer than
+    four readers. Yes, if the interval lies above 0; no, if it lies below 0.5.
+    """
+
+    answer: ClaimAnswer
+    correlation: float
+    lower: float
+    upper: float
+    n_readers: int
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """The paper's claims, asked of this study; None where the run has not what a question is about."""
+
+    alike: AlikeClaim | None
+    compact: CompactClaim | None
+    penalty: PenaltyClaim | None
+    false_positives: ShiftClaim | None
+    weights: WeightsClaim | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -451,9 +561,10 @@ class StudyResults:
     supported, support
         Name of the model that out-of-fold scores support, which the detector is: the most compact that cannot be told
         from the best; and the comparison.
-    tables
-        Table 1 as in the paper (in-sample thresholds, "fp"), with "ignore", and with the out-of-fold thresholds that
-        the detector has under the study's own treatment.
+    table, paper
+        Table 1 with the thresholds that the detector has under the study's own counting, and as in the paper.
+    claims
+        The paper's claims.
     comparisons
         Every two models under both treatments.
     subgroups
@@ -482,7 +593,9 @@ class StudyResults:
     verdict: Verdict
     supported: str
     support: SettingChoice
-    tables: list[Table1]
+    table: PerformanceTable
+    paper: PaperPerformance
+    claims: Claims
     comparisons: list[ModelComparison]
     gallery: Gallery
     subgroups: list[Subgroup]

@@ -24,12 +24,16 @@ from overread import _text as words
 from overread._text import difference_with_limits
 from overread.domains import domain_of
 from overread.report._results import (
+    AlikeClaim,
+    CompactClaim,
     FeatureWeight,
     ModelComparison,
     ModelResult,
+    PenaltyClaim,
+    ShiftClaim,
     StudyResults,
-    Table1,
     Verdict,
+    WeightsClaim,
 )
 from overread.tables import UNIT_WORDS, is_mm
 
@@ -210,7 +214,11 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
             f"{study.n_readings} by {count(study.n_readers, 'reader')}, "
             f"{name_range(study.fewest_readings, study.most_readings)} an image",
         ),
-        ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
+        (
+            "marks",
+            f"{study.n_marks} in {study.n_marked_images} of the images, merged into {study.n_objects} objects, "
+            f"{study.n_golden} golden",
+        ),
         *([("adjudication", tell_decisions(results))] if study.decisions else []),
         ("candidates", f"{found}; some candidate hits {reached} of {golden} golden objects"),
         (
@@ -248,16 +256,6 @@ def list_limits(results: StudyResults) -> list[str]:
     if unfinished:
         limits.append(f"Not converged: {unfinished}. Raise max_iter in study.toml.")
     return limits
-
-
-def name_table(table: Table1) -> str:
-    """Say how a version of Table 1 differs from that of the detector."""
-    if table.single_reader == "fp":
-        return (
-            "As in the paper: thresholds from the scores of the images that the models were fitted to, and candidates "
-            "on objects of a single reader count as false positives"
-        )
-    return "With thresholds from the scores of the images that the models were fitted to"
 
 
 def name_size_range(stratum: str, unit: str = "mm") -> str:
@@ -340,6 +338,102 @@ def find_comparisons(results: StudyResults) -> list[ModelComparison]:
 def find_mixture(results: StudyResults) -> ModelResult | None:
     """Return the first model that weighs readers, if there is one."""
     return next((model for model in results.models if len(model.reader_importance)), None)
+
+
+@dataclass(frozen=True)
+class ClaimLine:
+    """A question, its answer in a word, and what the answer rests on."""
+
+    question: str
+    answer: str
+    evidence: str
+
+
+def list_claims(results: StudyResults) -> list[ClaimLine]:
+    """Answer the paper's claims for this study, as far as the run can."""
+    claims = results.claims
+    told = (
+        None if claims.alike is None else _tell_alike(results, claims.alike),
+        None if claims.compact is None else _tell_compact(results, claims.compact),
+        None if claims.penalty is None else _tell_penalty(claims.penalty),
+        None if claims.false_positives is None else _tell_shift(results, claims.false_positives),
+        None if claims.weights is None else _tell_weights(results, claims.weights),
+    )
+    return [line for line in told if line is not None]
+
+
+def _tell_alike(results: StudyResults, claim: AlikeClaim) -> ClaimLine:
+    first, second = (results.model(name).title for name in (claim.first, claim.second))
+    mean = claim.mean
+    numbers = difference_with_limits(mean.difference, mean.lower, mean.upper, scale=100, digits=1)
+    margin = f"\N{PLUS-MINUS SIGN}{100 * claim.margin:g} points"
+    said = (
+        f"{second} minus {first}, the pair that decides: {numbers} points of GT sensitivity, mean over "
+        f"{name_fp_range(results)}, with the {100 * results.level:g} % interval. Alike means that the interval of every "
+        f"pair lies within {margin}."
+    )
+    if claim.answer == "undecided" and max(-mean.lower, mean.upper) <= claim.margin:
+        said += f" It does, but {count(claim.n_gts, 'golden object')} are too few to show it."
+    return ClaimLine("Do the models perform alike?", claim.answer, said)
+
+
+def _tell_compact(results: StudyResults, claim: CompactClaim) -> ClaimLine:
+    counts = ", ".join(
+        f"{results.model(name).title} {name_range(min(folds), max(folds))}"
+        for name, folds in claim.n_features.items()
+    )
+    n_folds = len(next(iter(claim.n_features.values())))
+    said = (
+        f"Features over {count(n_folds, 'fold')}, where every model finds at least {percent(claim.sensitivity)} out of "
+        f"fold: {counts}. Yes or no takes all folds. They share most of their patients, so this is thin evidence."
+    )
+    return ClaimLine("Is Soft the most compact model?", claim.answer, said)
+
+
+def _tell_penalty(claim: PenaltyClaim) -> ClaimLine:
+    said = (
+        f"{claim.most} to {claim.fewest} features along {claim.n_penalties} rising penalties; rank correlation "
+        f"{claim.correlation:.2f} (-1: each penalty leaves fewer features than the one before)."
+    )
+    return ClaimLine("Does the penalty control the number of features?", claim.answer, said)
+
+
+def _tell_shift(results: StudyResults, claim: ShiftClaim) -> ClaimLine:
+    models = "; ".join(
+        f"{results.model(str(row.model)).title} {row.estimate:.2f} ({row.lower:.2f} to {row.upper:.2f})"
+        for row in claim.table.itertuples(index=False)
+    )
+    said = (
+        f"False positives per image at the thresholds locked for {claim.fp_target:g}, with "
+        f"{100 * results.level:g} % intervals: {models}."
+    )
+    return ClaimLine("Do false positives rise in unseen patients?", claim.answer, said)
+
+
+def _tell_weights(results: StudyResults, claim: WeightsClaim) -> ClaimLine:
+    limits = (
+        "too few for an interval"
+        if isnan(claim.lower)
+        else f"{100 * results.level:g} % interval {claim.lower:.2f} to {claim.upper:.2f}"
+    )
+    said = (
+        f"Rank correlation of weight and sensitivity {claim.correlation:.2f} over {count(claim.n_readers, 'reader')} "
+        f"({limits}). Yes takes an interval above 0, no one below 0.5."
+    )
+    return ClaimLine("Do the readers' weights follow their sensitivities?", claim.answer, said)
+
+
+def tell_correlation(results: StudyResults) -> str:
+    """Give the rank correlation of weights and sensitivities, with a blank before it; nothing where there is none."""
+    claim = results.claims.weights
+    return "" if claim is None else f" Their rank correlation is {claim.correlation:.2f}."
+
+
+def name_fp_range(results: StudyResults) -> str:
+    """Write the range of the study's FP targets."""
+    targets = results.fp_targets
+    ends = f"{min(targets):g} to {max(targets):g}" if len(targets) > 1 else f"{targets[0]:g}"
+    return f"{ends} false positives per image"
 
 
 Tone = Literal["good", "limited", "bad", "unsure"]
