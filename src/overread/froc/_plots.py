@@ -120,7 +120,8 @@ def froc_figure(models: Mapping[str, Sequence[FrocLine]], *, max_fp: float) -> F
                     markeredgecolor=colour,
                     zorder=4,
                 )
-        _finish_axes(axes, "", title, ylim=(0, 1), percent=True)
+        # A line at 100 % is seen whole.
+        _finish_axes(axes, "", title, ylim=(0, 1.015), percent=True)
         axes.set_xlim(0, max_fp)
     panels[1].set_xlabel("False positives per image")
     panels[0].legend(loc="lower right", frameon=False, fontsize=8)

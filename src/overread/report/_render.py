@@ -240,8 +240,8 @@ def write_latex(results: StudyResults) -> str:
 
 def _link_latex(table: PerformanceTable, name: str) -> Markup:
     """Make a link that saves Table 1 as ``name.tex``."""
-    address = f"data:application/x-tex;charset=utf-8,{quote(format_table(table, 'latex'))}"
-    return Markup('<a class="csv" download="{}.tex" href="{}">LaTeX</a>').format(name, address)
+    address = f"data:text/x-tex;charset=utf-8,{quote(format_table(table, 'latex'))}"
+    return Markup(' <a class="tex" download="{}.tex" href="{}">LaTeX</a>').format(name, address)
 
 
 def _link_table(html: str, name: str) -> Markup:

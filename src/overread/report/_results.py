@@ -318,7 +318,7 @@ class PaperPerformance:
     Attributes
     ----------
     of_reached, of_all
-        Table 1 with sensitivities to the GTs that some candidate hits, as in the paper, and to all.
+        Table 1 with sensitivities to the GTs that some candidate hits, as in the paper, and to all; no intervals.
     training, test
         By title: corners of the FROC curves of training + validation and of the test set.
     """
@@ -347,12 +347,12 @@ class ModelComparison:
 
 @dataclass(frozen=True)
 class AlikeClaim:
-    """Do all models perform alike?
+    """Whether all models perform alike.
 
     Yes, if of every two of them the interval of `ModelComparison.mean` lies within ``margin`` to either side of 0; no,
     if two of them differ (p-value times number of pairs).
 
-    ``first`` and ``second`` are the two that differ most, ``mean`` is their difference.
+    ``first`` and ``second`` are the pair that decides, ``mean`` is their difference.
     """
 
     answer: ClaimAnswer
@@ -365,7 +365,7 @@ class AlikeClaim:
 
 @dataclass(frozen=True)
 class CompactClaim:
-    """Is Soft the most compact?
+    """Whether Soft is the most compact model.
 
     Yes, if it has the fewest features in every fold; no, if another model has fewer in every fold.
 
@@ -384,10 +384,10 @@ class CompactClaim:
 
 @dataclass(frozen=True)
 class PenaltyClaim:
-    """Does the penalty control the number of features of Soft?
+    """Whether the penalty controls the number of features of Soft.
 
-    ``correlation`` is the rank correlation of the two along a path, the weakest of all normalizations; ``fewest`` and
-    ``most`` are features along the paths.
+    Spearman's rank correlation of the two along a path, the weakest of all normalizations. Yes, if it is -0.9 or less;
+    no, if it is -0.5 or more. ``fewest`` and ``most`` are features along the paths.
     """
 
     answer: ClaimAnswer
@@ -399,7 +399,7 @@ class PenaltyClaim:
 
 @dataclass(frozen=True, eq=False)
 class ShiftClaim:
-    """Are there more false positives per image in unseen patients than thresholds were locked for?
+    """Whether unseen patients have more false positives per image than thresholds were locked for.
 
     Yes, if the interval of every model lies above the target; no, if that of no model reaches above it.
 
@@ -413,7 +413,7 @@ class ShiftClaim:
 
 @dataclass(frozen=True)
 class WeightsClaim:
-    """Do the weights of the mixture follow the readers' sensitivities?
+    """Whether the weights of the mixture follow the readers' sensitivities.
 
     Spearman's rank correlation of the two with its interval (Bonett and Wright 2000), which is missing with fewer than
     four readers. Yes, if the interval lies above 0; no, if it lies below 0.5.

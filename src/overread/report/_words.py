@@ -369,8 +369,8 @@ def _tell_alike(results: StudyResults, claim: AlikeClaim) -> ClaimLine:
     margin = f"\N{PLUS-MINUS SIGN}{100 * claim.margin:g} points"
     said = (
         f"{second} minus {first}, the pair that decides: {numbers} points of GT sensitivity, mean over "
-        f"{name_fp_range(results)}, with the {100 * results.level:g} % interval. Alike means that the interval of every "
-        f"pair lies within {margin}."
+        f"{name_fp_range(results)}, with its {100 * results.level:g} % interval. Models are alike if the interval of "
+        f"every pair lies within {margin}."
     )
     if claim.answer == "undecided" and max(-mean.lower, mean.upper) <= claim.margin:
         said += f" It does, but {count(claim.n_gts, 'golden object')} are too few to show it."
@@ -385,7 +385,8 @@ def _tell_compact(results: StudyResults, claim: CompactClaim) -> ClaimLine:
     n_folds = len(next(iter(claim.n_features.values())))
     said = (
         f"Features over {count(n_folds, 'fold')}, where every model finds at least {percent(claim.sensitivity)} out of "
-        f"fold: {counts}. Yes or no takes all folds. They share most of their patients, so this is thin evidence."
+        f"fold: {counts}. The answer has to hold in every fold; folds share most of their patients, so this is thin "
+        "evidence."
     )
     return ClaimLine("Is Soft the most compact model?", claim.answer, said)
 
@@ -393,7 +394,7 @@ def _tell_compact(results: StudyResults, claim: CompactClaim) -> ClaimLine:
 def _tell_penalty(claim: PenaltyClaim) -> ClaimLine:
     said = (
         f"{claim.most} to {claim.fewest} features along {claim.n_penalties} rising penalties; rank correlation "
-        f"{claim.correlation:.2f} (-1: each penalty leaves fewer features than the one before)."
+        f"{claim.correlation:.2f}, where -1 means that the number falls throughout."
     )
     return ClaimLine("Does the penalty control the number of features?", claim.answer, said)
 
@@ -418,7 +419,7 @@ def _tell_weights(results: StudyResults, claim: WeightsClaim) -> ClaimLine:
     )
     said = (
         f"Rank correlation of weight and sensitivity {claim.correlation:.2f} over {count(claim.n_readers, 'reader')} "
-        f"({limits}). Yes takes an interval above 0, no one below 0.5."
+        f"({limits}). Yes needs an interval above 0, no an interval below 0.5."
     )
     return ClaimLine("Do the readers' weights follow their sensitivities?", claim.answer, said)
 

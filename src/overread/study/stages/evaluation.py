@@ -103,7 +103,6 @@ def tabulate_performance(
             **nested,
             **how,
             fp_targets=options.fp_targets,
-            n_bootstrap=options.n_bootstrap,
             seed=settings.seed,
             level=options.level,
         )
@@ -114,9 +113,10 @@ def tabulate_performance(
     return tabulate(
         {title: (one.training, one.test_at("out_of_fold")) for title, one in own.items()},
         thresholds_from={title: one.out_of_fold for title, one in own.items()},
+        n_bootstrap=options.n_bootstrap,
     ), PaperPerformance(
-        tabulate(paper, gts="reached"),
-        tabulate(paper),
+        tabulate(paper, gts="reached", n_bootstrap=0),
+        tabulate(paper, n_bootstrap=0),
         *(
             {title: keep_corners(froc_curve(pair[part]).to_frame()) for title, pair in paper.items()}
             for part in (0, 1)

@@ -161,7 +161,7 @@ def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
         n_small=("is_small", "sum"),
         n_readers=("reader_id", "nunique"),
         n_marks=("other", "size"),
-        spread=("spread", "max"),
+        spread=("log_size", np.ptp),
     )
     hard = found.assign(n_small=found["n_small"].clip(upper=ENOUGH_SMALL)).sort_values(
         ["n_small", "n_readers", "spread"], ascending=False, kind="stable"
@@ -196,7 +196,7 @@ def _pair_marks(marks: pd.DataFrame) -> pd.DataFrame:
             "other": other.astype(np.int64),
             "reader_id": readers[other],
             "is_small": (ratio >= OTHER_SCALE) & (readers[mark] != readers[other]),
-            "spread": np.abs(np.log(ratio)),
+            "log_size": np.log(size[other]),
         }
     )
 
