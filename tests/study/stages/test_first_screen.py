@@ -86,16 +86,16 @@ def test_a_good_study_says_usable_and_what_to_try_next(results: StudyResults) ->
     headline, said = tell(judged(results, 240, 320))
     assert headline.startswith("Usable as a second reader: ")
     assert (
-        "finds 75 % of 320 golden objects of unseen patients (95 % interval 70 to 79 %)" in said["How good"]
+        "finds 75 % of 320 golden objects in unseen patients (95 % interval 70 to 79 %)" in said["How good"]
     )
-    assert "By chance it would find 3 %." in said["How good"]
+    assert "Chance alone would find 3 %." in said["How good"]
     assert (
-        "all three readers found 62 to 85 %, the detector 60 to 75 %. The median reader is R1, with 0.20 false marks "
-        "per image. Detector minus reader, in points: -2 (-9 to +5), with its 95 % interval."
+        "all three readers found 62 to 85 %, the detector 60 to 75 %. Detector minus median reader (R1, 0.20 false "
+        "positives per image), in points with the 95 % interval: -2 (-9 to +5)."
         in said["Against the readers"]
     )
     assert said["What next"].startswith("Try it in a study in which readers use it")
-    assert "To know the sensitivity to ±5 points takes up to 385 golden objects" in said["What next"]
+    assert "A sensitivity known to ±5 points takes up to 385 golden objects" in said["What next"]
     assert not any("Do not" in sentence for sentence in (headline, *said.values()))
 
 
@@ -110,7 +110,7 @@ def test_a_bad_study_says_do_not_use(results: StudyResults) -> None:
     headline, said = tell(judged(results, 16, 320, at_chance=0.05))
     assert headline == "Do not use: in unseen patients it cannot be told from chance."
     assert "finds 5 % of 320 golden objects" in said["How good"]
-    assert "By chance it would find 5 %." in said["How good"]
+    assert "Chance alone would find 5 %." in said["How good"]
     assert "Usable" not in " ".join(said.values())
 
 
@@ -123,12 +123,12 @@ def test_a_handful_of_objects_says_too_small_however_good_it_looks(
         f"Too small to tell: 9 objects to find in unseen patients leave {possible} possible. Do not rely on it yet."
     )
     assert said["What next"].startswith("Have more images read.")
-    assert "takes up to 385 golden objects of unseen patients, in 1,540 images" in said["What next"]
+    assert "takes up to 385 golden objects in unseen patients, or 1,540 images" in said["What next"]
 
 
 def test_a_large_enough_test_set_asks_for_no_more(results: StudyResults) -> None:
     _, said = tell(judged(results, 300, 400))
-    assert said["What next"].endswith("these 400 golden objects are enough.")
+    assert said["What next"].endswith("The 400 golden objects suffice to know the sensitivity to ±5 points.")
 
 
 def test_the_terminal_ends_with_the_same_words(folder: Path, results: StudyResults, capsys) -> None:
@@ -260,9 +260,9 @@ def test_every_number_of_the_first_screen_is_that_of_a_recount(folder: Path, res
     assert f"with {np.count_nonzero(weights)} feature" in said["How good"]
     assert f"finds {100 * sensitivity:.0f} % of {golden.sum()} golden objects" in said["How good"]
     assert f"with {fp:.2f} false positives per image" in said["How good"]
-    assert f"here are {golden.sum()} (" in said["What next"]
+    assert f"this study has {golden.sum()} (" in said["What next"]
     chance = run.move(run.lock(1.0), seed=3, n_shifts=1)
-    assert f"By chance it would find {100 * chance:.0f} %." in said["How good"]
+    assert f"Chance alone would find {100 * chance:.0f} %." in said["How good"]
 
 
 def test_the_intervals_of_the_first_screen_are_those_of_a_bootstrap_by_hand(
@@ -304,7 +304,7 @@ def test_the_size_of_the_next_study_follows_from_the_interval(folder: Path, resu
     factor = worth_of(worst, 0.05) / min(worth, n_gts)
     _, said = tell(results)
     told = re.search(
-        r"takes up to ([\d,]+) golden objects of unseen patients, in ([\d,]+) images", said["What next"]
+        r"takes up to ([\d,]+) golden objects in unseen patients, or ([\d,]+) images", said["What next"]
     )
     assert told is not None
     objects, images = (int(number.replace(",", "")) for number in told.groups())
