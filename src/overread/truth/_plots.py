@@ -88,7 +88,7 @@ def marks_figure(
     styles = _reader_styles(marks[marks["image_id"].isin(image_ids)])
     from matplotlib.lines import Line2D
 
-    figure = empty_figure(2.6 * len(titles) + 1.2, 2.7 * len(image_ids) + 0.8)
+    figure = empty_figure(2.1 * len(titles) + 1.1, 2.2 * len(image_ids) + 0.9)
     axes = figure.subplots(len(image_ids), len(titles), squeeze=False)
     for row, image_id in zip(axes, image_ids, strict=True):
         drawn, objects = marks[marks["image_id"] == image_id], truth[truth["image_id"] == image_id]
