@@ -220,7 +220,7 @@ def tables(chain: Chain, tests: dict[str, Matching]) -> tuple[PerformanceTable, 
 
     own = table({"single_reader": "ignore"}, n_bootstrap=N_BOOTSTRAP)
     paper = PaperPerformance(
-        table(PAPER, gts="reached", n_bootstrap=0),
+        table(PAPER, objects="reached", n_bootstrap=0),
         table(PAPER, n_bootstrap=0),
         curves(dict.fromkeys(tests, chain.matchings[MERGED])),
         curves(tests),

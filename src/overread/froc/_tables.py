@@ -21,12 +21,14 @@ from overread._text import escape_markdown, join_lines, markdown_table, percent,
 from overread.errors import InvalidInputError
 from overread.files import json_text
 from overread.froc._bootstrap import Bootstrap, bootstrap
-from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP, Counting
-from overread.froc._curve import check_targets, froc_curve, operating_points
+from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
+from overread.froc._curve import check_targets, operating_points
 from overread.froc._matching import Matching
 
 TRAINING = '"training+validation" data'
 TEST = "test data"
+Objects = Literal["all", "reached"]
+OF_OBJECTS: dict[Objects, str] = {"all": "", "reached": "; GTs that no candidate reaches are left out"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class PerformanceRows:
     """One model on one set of images.
 
     ``induced`` says that the thresholds came from another set, so that FP per image is a result. The
-    denominators, those of the sensitivities, are None where only percentages are known.
+    denominators are None where only percentages are known.
     """
 
     set_name: str
@@ -94,7 +96,7 @@ def performance_table(
     thresholds_from: Mapping[str, Matching] | None = None,
     test_thresholds: ArrayLike | None = None,
     test_name: str = TEST,
-    gts: Literal["all", "reached"] = "all",
+    objects: Objects = "all",
     fp_targets: ArrayLike = FP_TARGETS,
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
@@ -116,35 +118,26 @@ def performance_table(
         validation: for scores by :func:`~overread.froc.to_fp_scale`.
     test_name
         What the test set is called.
-    gts
-        What sensitivities are of: all GTs, or those that some candidate reaches, as in the paper ("the reported
-        results do not take into account possible failure in candidate generation").
+    objects
+        Sensitivities are shares of ``"all"`` GTs and images with one, or, as in the paper (footnote of section 6.1), of
+        those that some candidate ``"reached"``.
     fp_targets
         FP per image of the thresholds.
     n_bootstrap, seed, level
         Of the intervals: on training + validation the threshold is estimated anew in each replicate, on
         the test set it is fixed. 0 replicates: no intervals.
     """
-    if gts not in ("all", "reached"):
-        raise InvalidInputError(f"gts={gts!r}: use 'all' or 'reached'")
     targets = check_targets(fp_targets)
-
-    def rows_of(matching: Matching, set_name: str, thresholds: ArrayLike | None) -> PerformanceRows:
-        drawn = bootstrap(
-            matching, fp_targets=targets, thresholds=thresholds, n_bootstrap=max(n_bootstrap, 1), seed=seed
-        )
-        return _rows_of(
-            matching, set_name, drawn, gts, level if n_bootstrap else None, induced=thresholds is not None
-        )
-
     results, first = [], None
     for name, (training, test) in models.items():
         first = first or training
         source = (thresholds_from or {}).get(name, training)
         thresholds = operating_points(source, fp_targets=targets)["threshold"].to_numpy()
-        rows = [rows_of(training, TRAINING, None if source is training else thresholds)]
+        carried = thresholds if source is not training else None
+        rows = [_rows_of(training, TRAINING, objects, targets, carried, n_bootstrap, seed, level)]
         if test is not None:
-            rows.append(rows_of(test, test_name, thresholds if test_thresholds is None else test_thresholds))
+            carried_to = thresholds if test_thresholds is None else test_thresholds
+            rows.append(_rows_of(test, test_name, objects, targets, carried_to, n_bootstrap, seed, level))
         results.append(
             ModelPerformance(name, tuple(rows), (notes or {}).get(name, ""), (n_features or {}).get(name))
         )
@@ -154,33 +147,40 @@ def performance_table(
         models=tuple(results),
         level=level if n_bootstrap else None,
         rule="" if first.counting.rule is None else first.counting.rule.describe(),
-        counting=_tell_counting(first.counting, gts),
+        counting=f"candidates on single-reader GTs: {first.counting.single_reader}{OF_OBJECTS[objects]}",
     )
 
 
 def _rows_of(
-    matching: Matching, set_name: str, drawn: Bootstrap, gts: str, level: float | None, *, induced: bool
+    matching: Matching,
+    set_name: str,
+    objects: Objects,
+    targets: ArrayLike,
+    thresholds: ArrayLike | None,
+    n_bootstrap: int,
+    seed: int,
+    level: float,
 ) -> PerformanceRows:
-    """Rows of one set, of all GTs or of those that are reached."""
-    curve, end = froc_curve(matching), "" if gts == "all" else "_reached"
+    """Rows of one set: at its own FP targets, or at thresholds that were carried to it."""
+    result = bootstrap(
+        matching, fp_targets=targets, thresholds=thresholds, n_bootstrap=max(n_bootstrap, 1), seed=seed
+    )
+    level_or_none = level if n_bootstrap else None
+    end = "_reached" if objects == "reached" else ""
+    gts, images = (
+        one.reached.sum() if objects == "reached" else len(one.reached)
+        for one in (matching.targets(), matching.positive_images())
+    )
     return PerformanceRows(
         set_name=set_name,
-        induced=induced,
-        fp_per_image=tuple(drawn.points["fp_per_image"].tolist()),
-        gt_sensitivity=_sensitivities(drawn, f"gt_sensitivity{end}", level),
-        image_sensitivity=_sensitivities(drawn, f"image_sensitivity{end}", level),
+        induced=thresholds is not None,
+        fp_per_image=tuple(result.points["fp_per_image"].tolist()),
+        gt_sensitivity=_sensitivities(result, f"gt_sensitivity{end}", level_or_none),
+        image_sensitivity=_sensitivities(result, f"image_sensitivity{end}", level_or_none),
         n_images=matching.n_images,
-        n_gts=getattr(curve, f"n_gts{end}"),
-        n_positive_images=getattr(curve, f"n_positive_images{end}"),
+        n_gts=int(gts),
+        n_positive_images=int(images),
     )
-
-
-def _tell_counting(counting: Counting, gts: str) -> str:
-    """Say what candidates count as that the paper counts otherwise than most, and what sensitivities are of."""
-    single = {"fp": "false positives", "ignore": "not counted", "hit": "hits"}[counting.single_reader]
-    repeats = {"count": "count", "suppress": "are not shown"}[counting.repeats]
-    reached = "" if gts == "all" else "; sensitivities are of the GTs that some candidate hits"
-    return f"candidates on single-reader GTs are {single}; detections on a stronger one {repeats}{reached}"
 
 
 def _sensitivities(result: Bootstrap, measure: str, level: float | None) -> Sensitivities:

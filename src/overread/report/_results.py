@@ -93,6 +93,7 @@ class Subgroup:
 SCHEMA = "overread.results/8"
 
 Treatment = Literal["fp", "ignore"]
+ThresholdSource = Literal["in_sample", "out_of_fold"]
 ClaimAnswer = Literal["yes", "no", "undecided"]
 
 

@@ -274,7 +274,7 @@ def test_the_intervals_of_the_first_screen_are_those_of_a_bootstrap_by_hand(
     told = [
         tuple(
             float(number) / 100
-            for number in re.search(r"95 %: ([\d.]+) % to ([\d.]+) %", card.label).groups()
+            for number in re.search(r"95 % interval ([\d.]+) % to ([\d.]+) %", card.label).groups()
         )  # type: ignore[union-attr]
         for card in list_cards(results)[:2]
     ]

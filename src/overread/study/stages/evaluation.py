@@ -115,7 +115,7 @@ def tabulate_performance(
         thresholds_from={title: one.out_of_fold for title, one in own.items()},
         n_bootstrap=options.n_bootstrap,
     ), PaperPerformance(
-        tabulate(paper, gts="reached", n_bootstrap=0),
+        tabulate(paper, objects="reached", n_bootstrap=0),
         tabulate(paper, n_bootstrap=0),
         *(
             {title: keep_corners(froc_curve(pair[part]).to_frame()) for title, pair in paper.items()}
