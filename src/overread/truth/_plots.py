@@ -124,8 +124,8 @@ def _reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
 
 def _square_around(marks: pd.DataFrame) -> tuple[float, float, float]:
     """Return left, top and side of the square around marks, with a margin."""
-    reach = marks["semi_major_mm"] + MARGIN_MM
-    low, high = ([(marks[name] + sign * reach).agg(end) for name in ("x_mm", "y_mm")] for sign, end in ENDS)
+    reach = marks["semi_major"] + MARGIN_MM
+    low, high = ([(marks[name] + sign * reach).agg(end) for name in ("x", "y")] for sign, end in ENDS)
     side = float(max(high[0] - low[0], high[1] - low[1]))
     return 0.5 * float(low[0] + high[0]) - side / 2, 0.5 * float(low[1] + high[1]) - side / 2, side
 

@@ -25,14 +25,14 @@ from overread.study._cohort import KEYS, Cohort, Split
 from overread.study._settings import Evaluation
 from overread.study.intake._columns import measure_spread
 
-PLACE = ("x_mm", "y_mm", "radius_mm")
+PLACE = ("x", "y", "radius")
 OBJECT = (
     "image_id",
     "truth_id",
-    "x_mm",
-    "y_mm",
-    "semi_major_mm",
-    "semi_minor_mm",
+    "x",
+    "y",
+    "semi_major",
+    "semi_minor",
     "angle_deg",
     "n_readers",
     "n_readings",
@@ -61,7 +61,7 @@ def sort_gallery(
     point
         FP target and threshold; NaN: nothing is shown.
     known_nodules
-        Of a simulated study, all nodules: image_id, x_mm, y_mm, diameter_mm.
+        Of a simulated study, all nodules: image_id, x, y, diameter.
     """
     (fp_target, threshold), test = point, cohort.unseen
     candidates = test.candidates.merge(scores[[*KEYS, model]], on=KEYS).rename(columns={model: "score"})
@@ -78,7 +78,7 @@ def sort_gallery(
         fp_target=fp_target,
         threshold=threshold,
         hits=_best_first(hits)[[*OBJECT, "score", *(f"candidate_{name}" for name in PLACE)]],
-        misses=golden[~found].sort_values("semi_major_mm", ascending=False, kind="stable", ignore_index=True)[
+        misses=golden[~found].sort_values("semi_major", ascending=False, kind="stable", ignore_index=True)[
             [*OBJECT, "reached", "score"]
         ],
         false_positives=_best_first(wrong.assign(is_nodule=_lie_on_nodules(wrong, known_nodules)))[
@@ -91,10 +91,10 @@ def _lie_on_nodules(candidates: pd.DataFrame, nodules: pd.DataFrame | None) -> N
     """Tell candidates whose centre lies in a nodule."""
     if nodules is None:
         return np.zeros(len(candidates), dtype=np.bool_)
-    numbered = candidates[["image_id", "x_mm", "y_mm"]].assign(row=np.arange(len(candidates)))
+    numbered = candidates[["image_id", "x", "y"]].assign(row=np.arange(len(candidates)))
     pairs = numbered.merge(nodules, on="image_id", suffixes=("", "_nodule"))
-    away = np.hypot(pairs["x_mm"] - pairs["x_mm_nodule"], pairs["y_mm"] - pairs["y_mm_nodule"])
-    return np.isin(np.arange(len(candidates)), pairs.loc[away <= pairs["diameter_mm"] / 2, "row"])
+    away = np.hypot(pairs["x"] - pairs["x_nodule"], pairs["y"] - pairs["y_nodule"])
+    return np.isin(np.arange(len(candidates)), pairs.loc[away <= pairs["diameter"] / 2, "row"])
 
 
 def _best_first(rows: pd.DataFrame) -> pd.DataFrame:
@@ -103,7 +103,7 @@ def _best_first(rows: pd.DataFrame) -> pd.DataFrame:
 
 # Not the very ends, which are oddities; chosen by eye.
 QUANTILES = {"low": 0.03, "high": 0.97}
-COLUMNS = ["feature", "end", "image_id", "x_mm", "y_mm", "radius_mm", "value"]
+COLUMNS = ["feature", "end", "image_id", "x", "y", "radius", "value"]
 
 
 def find_examples(models: Sequence[ModelResult], test: Split) -> pd.DataFrame:
@@ -123,7 +123,7 @@ def find_examples(models: Sequence[ModelResult], test: Split) -> pd.DataFrame:
             used.add(str(candidate["image_id"]))
             rows.append((name, end, *candidate[COLUMNS[2:6]], float(values[name].iloc[chosen])))
     return pd.DataFrame(rows, columns=COLUMNS).astype(
-        {"x_mm": "float64", "y_mm": "float64", "radius_mm": "float64"}
+        {"x": "float64", "y": "float64", "radius": "float64"}
     )
 
 
@@ -180,15 +180,15 @@ def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
 
 def _pair_marks(marks: pd.DataFrame) -> pd.DataFrame:
     """List for each mark the marks whose centre lies within its larger axis, itself included."""
-    centres = marks[["x_mm", "y_mm"]].to_numpy(np.float64)
-    reach = marks["semi_major_mm"].to_numpy(np.float64)
+    centres = marks[["x", "y"]].to_numpy(np.float64)
+    reach = marks["semi_major"].to_numpy(np.float64)
     pairs = []
     for rows in marks.reset_index(drop=True).groupby("image_id").indices.values():
         inside = cKDTree(centres[rows]).query_ball_point(centres[rows], reach[rows], return_sorted=True)
         pairs.append((np.repeat(rows, [len(one) for one in inside]), rows[np.concatenate(inside)]))
     mark, other = (np.concatenate(part) for part in zip(*pairs, strict=True))
     readers = marks["reader_id"].to_numpy(object)
-    size = np.sqrt(reach * marks["semi_minor_mm"].to_numpy(np.float64))
+    size = np.sqrt(reach * marks["semi_minor"].to_numpy(np.float64))
     ratio = size[mark] / size[other]
     return pd.DataFrame(
         {
@@ -206,8 +206,8 @@ def _cut_region(mark: int, others: pd.Series[int], marks: pd.DataFrame, truth: p
     image_id = str(marks["image_id"].iloc[mark])
     low, high = (
         side(
-            marks[["x_mm", "y_mm"]].to_numpy(np.float64)[others]
-            + sign * marks["semi_major_mm"].to_numpy(np.float64)[others, None],
+            marks[["x", "y"]].to_numpy(np.float64)[others]
+            + sign * marks["semi_major"].to_numpy(np.float64)[others, None],
             axis=0,
         )
         for side, sign in ((np.min, -1), (np.max, 1))
@@ -218,8 +218,8 @@ def _cut_region(mark: int, others: pd.Series[int], marks: pd.DataFrame, truth: p
     def reach_into(table: pd.DataFrame) -> pd.DataFrame:
         own = table[table["image_id"] == image_id]
         inside = [
-            (own[name] + own["semi_major_mm"] > start) & (own[name] - own["semi_major_mm"] < start + side)
-            for name, start in (("x_mm", left), ("y_mm", top))
+            (own[name] + own["semi_major"] > start) & (own[name] - own["semi_major"] < start + side)
+            for name, start in (("x", left), ("y", top))
         ]
         return own[inside[0] & inside[1]].reset_index(drop=True)
 
