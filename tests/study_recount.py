@@ -14,13 +14,24 @@ BOTH = {"training", "validation"}
 class Recount:
     """Sensitivities and false positives by hand: loops over images, candidates and objects."""
 
-    def __init__(self, run: Run, model: str, parts: set[str], column: str, *, single_reader: str) -> None:
+    def __init__(
+        self,
+        run: Run,
+        model: str,
+        parts: set[str],
+        column: str,
+        *,
+        single_reader: str,
+        repeats: str = "suppress",
+    ) -> None:
         images = run.table("images")
         self.images = [row.image_id for row in images.itertuples() if row.split in parts]
         candidates = run.table("candidates").merge(run.table("scores"), on=["image_id", "candidate_id"])
         candidates = candidates[candidates["image_id"].isin(self.images)].reset_index(drop=True)
         shown = show_by_hand(candidates, candidates[column].tolist())
         assert 0 < shown.sum() < len(shown)
+        if repeats == "count":
+            shown[:] = True
         reached = set()
         self.false_scores: list[float] = []
         self.best: dict[tuple[str, str], float] = {}

@@ -96,8 +96,9 @@ def test_report_joins_the_groups_again(run, field_study, tmp_path, capsys):
     root = field_study / "runs" / "main"
     assert run(["report", root, "-o", tmp_path / "again.html"]) == 0
     assert (tmp_path / "again.html").read_bytes() == (root / "report.html").read_bytes()
-    assert run(["report", root, "--figures", tmp_path / "figures"]) == 2
-    assert "name the run of one group" in capsys.readouterr().err
+    for option in (["--figures", tmp_path / "figures"], ["--latex"]):
+        assert run(["report", root, *option]) == 2
+        assert f"{option[0]}: name the run of one group" in capsys.readouterr().err
 
 
 def test_candidates_and_features_are_those_of_the_run(run, field_study, run_of, tmp_path, capsys):

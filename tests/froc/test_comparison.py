@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from overread.errors import InvalidInputError
 from overread.froc import Matching, bootstrap, compare_models, froc_curve, match_detections, sensitivity_at
@@ -100,6 +101,20 @@ def test_differences_are_differences_of_bootstraps(make_matching):
     one, two = (bootstrap(model, fp_targets=TARGETS, n_bootstrap=40, seed=6) for model in (first, second))
     for name, values in result.differences.items():
         np.testing.assert_array_equal(values, two.replicates[name] - one.replicates[name])
+
+
+def test_the_mean_difference_is_that_of_the_mean_sensitivities(make_matching):
+    first = make_matching(3)
+    second = other_model(first, 1)
+    compared = compare_models(first, second, fp_targets=TARGETS, n_bootstrap=200, n_permutations=2, seed=4)
+    one, two = (bootstrap(m, fp_targets=TARGETS, n_bootstrap=200, seed=4) for m in (first, second))
+    estimate = (two.points["gt_sensitivity"] - one.points["gt_sensitivity"]).mean()
+    drawn = (two.replicates["gt_sensitivity"] - one.replicates["gt_sensitivity"]).mean(axis=1)
+    mean = compared.mean_difference("gt_sensitivity", level=0.9)
+    assert mean.difference == pytest.approx(estimate)
+    half = 1.6448536269514722 * drawn.std(ddof=1)
+    assert (mean.lower, mean.upper) == pytest.approx((estimate - half, estimate + half))
+    assert mean.p_value == pytest.approx(2 * norm.sf(abs(estimate) / drawn.std(ddof=1)))
 
 
 def test_a_model_does_not_differ_from_itself(make_matching):

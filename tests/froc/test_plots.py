@@ -91,6 +91,8 @@ def test_figure_4_has_the_papers_colours_dashes_and_diamonds():
         curves = [line for line in axes.lines if line.get_marker() in ("None", None)]
         styles = [(to_hex(line.get_color()), line.get_linestyle()) for line in curves]
         assert styles == [(c, s) for c in (RED, BLACK, BLUE) for s in ("-", "--")]
+        widths = [line.get_linewidth() for line in curves]
+        assert min(widths[::2]) > max(widths[1::2])
         assert len(axes.collections) == 3
         for (training, test), own, carried in zip(
             models.values(), diamonds(axes)[::2], diamonds(axes)[1::2], strict=True
@@ -112,8 +114,8 @@ def test_figure_4_of_one_set():
 def test_figure_3_shows_both_sensitivities_and_the_choice():
     choice = chosen_lambda()
     figure = plot_alpha_choice(choice)
-    assert len(figure.axes) == 6
-    upper, other, lower, _, last, _ = figure.axes
+    assert len(figure.axes) == 8
+    upper, other, lower, _, counts, _, last, _ = figure.axes
     assert (upper.get_title(), other.get_title()) == ("FP = 0.5 per image", "FP = 1 per image")
     part = choice.table[choice.table["fp_target"] == 0.5]
     drawn = {line.get_label(): line for line in upper.lines}
@@ -124,6 +126,7 @@ def test_figure_3_shows_both_sensitivities_and_the_choice():
         assert training.get_linewidth() > validation.get_linewidth()
         assert (validation.get_linestyle(), to_hex(validation.get_color())) == ("--", colour)
     assert any(np.allclose(line.get_xdata(), choice.alpha) for line in lower.lines)
+    assert any(np.array_equal(line.get_ydata(), part["n_features"]) for line in counts.lines)
     assert last.get_xscale() == "log"
     assert len(upper.patches) == 3
 

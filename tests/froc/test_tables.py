@@ -68,6 +68,25 @@ def test_out_of_fold_thresholds_are_carried_to_both_sets():
     assert table.level is None
 
 
+def test_sensitivities_of_reached_gts_have_their_own_denominators():
+    """Three GTs in two images, of which one GT and its image are out of reach; half a false positive per image."""
+    events = {"fp_scores": [1.0], "fp_images": [0], "gt_images": [0, 0, 1]}
+    matching = Matching.from_events(n_images=2, gt_scores=[2.0, 0.5, -np.inf], **events)
+    all_gts, reached = (
+        performance_table({"m": (matching, None)}, objects=objects, fp_targets=[0.25, 0.5], n_bootstrap=20)
+        .models[0]
+        .rows[0]
+        for objects in ("all", "reached")
+    )
+    assert (all_gts.n_gts, all_gts.n_positive_images) == (3, 2)
+    assert (reached.n_gts, reached.n_positive_images) == (2, 1)
+    assert all_gts.gt_sensitivity.values == pytest.approx((1 / 3, 2 / 3))
+    assert reached.gt_sensitivity.values == pytest.approx((1 / 2, 1))
+    assert all_gts.image_sensitivity.values == pytest.approx((1 / 2, 1 / 2))
+    assert reached.image_sensitivity.values == pytest.approx((1, 1))
+    assert all_gts.fp_per_image == reached.fp_per_image
+
+
 def test_a_set_without_targets_has_dashes():
     nothing = Matching.from_events(n_images=3, fp_scores=[1.0], fp_images=[0], gt_scores=[], gt_images=[])
     table = performance_table({"m": (nothing, None)}, n_bootstrap=5)

@@ -88,3 +88,14 @@ def test_a_fitted_path_tells_what_it_is_in_a_line(path):
     assert repr(SoftMILPath(n_alphas=4)) == "SoftMILPath(n_alphas=4)"
     assert repr(path).startswith("SoftMILPath(8 penalties ")
     assert f"to {path.n_features_.max()} of 6 features)" in repr(path)
+
+
+def test_weights_stand_below_sensitivities_and_who_is_left_out_is_named(importance):
+    names = [*importance["reader_id"], "late"]
+    readers = pd.DataFrame({"reader_id": names[::-1], "sensitivity": np.linspace(0.2, 0.8, len(names))})
+    above, below = reader_importance_figure(importance, readers).axes
+    assert [bar.get_height() for bar in above.patches] == pytest.approx(readers["sensitivity"].tolist())
+    told = [text.get_text() for text in below.texts]
+    assert told == ["late\nleft out", *map(str, importance["reader_id"][::-1])]
+    weights = [bar.get_height() for bar in below.patches][1:]
+    assert weights == pytest.approx(importance["importance"][::-1].tolist())

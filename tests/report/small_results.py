@@ -13,6 +13,7 @@ from overread.froc import (
     AlphaChoice,
     Matching,
     PathModels,
+    PerformanceTable,
     ScoredSplit,
     SettingChoice,
     StudySize,
@@ -38,7 +39,6 @@ from overread.report import (
     SCHEMA,
     Counted,
     Description,
-    Example,
     FeatureWeight,
     FoundFiles,
     Gallery,
@@ -46,6 +46,7 @@ from overread.report import (
     ModelComparison,
     ModelResult,
     PaperChoice,
+    PaperPerformance,
     Quarantined,
     SetResult,
     SplitSummary,
@@ -53,9 +54,10 @@ from overread.report import (
     StudyResults,
     StudySummary,
     Subgroup,
-    Table1,
 )
 from overread.simulate import CandidateCohort, candidate_cohort
+from overread.study.stages.claims import answer_claims
+from overread.study.stages.gallery import choose_examples
 from overread.study.stages.performance import reach_verdict
 from overread.truth import merge_marks, reader_statistics
 
@@ -199,28 +201,43 @@ def model_result(chain: Chain, name: str, test: Matching) -> ModelResult:
     )
 
 
-def tables(chain: Chain, tests: dict[str, Matching]) -> list[Table1]:
-    def table(source, treatment):
-        pairs = {
-            name.capitalize(): tuple(
-                part.with_counting(single_reader=treatment) for part in (chain.matchings[MERGED], test)
-            )
-            for name, test in tests.items()
-        }
-        made = performance_table(pairs, fp_targets=FP_TARGETS, level=LEVEL, **RESAMPLING)
-        return Table1(source, treatment, made)
+PAPER = {"single_reader": "fp", "repeats": "count"}
 
-    return [table("in_sample", "fp"), table("in_sample", "ignore"), table("out_of_fold", "ignore")]
+
+def tables(chain: Chain, tests: dict[str, Matching]) -> tuple[PerformanceTable, PaperPerformance]:
+    def table(counting, **options):
+        pairs = {name.capitalize(): (chain.matchings[MERGED], test) for name, test in tests.items()}
+        counted = {
+            title: tuple(part.with_counting(**counting) for part in pair) for title, pair in pairs.items()
+        }
+        return performance_table(counted, fp_targets=FP_TARGETS, level=LEVEL, seed=SEED, **options)
+
+    def curves(parts):
+        return {
+            name.capitalize(): froc_curve(one.with_counting(**PAPER)).to_frame()
+            for name, one in parts.items()
+        }
+
+    own = table({"single_reader": "ignore"}, n_bootstrap=N_BOOTSTRAP)
+    paper = PaperPerformance(
+        table(PAPER, objects="reached", n_bootstrap=0),
+        table(PAPER, n_bootstrap=0),
+        curves(dict.fromkeys(tests, chain.matchings[MERGED])),
+        curves(tests),
+    )
+    return own, paper
 
 
 def comparison(first: str, second: str, tests: dict[str, Matching], treatment: str) -> ModelComparison:
     pair = [tests[name].with_counting(single_reader=treatment) for name in (first, second)]
     options = {"n_permutations": 30, **RESAMPLING}
+    compared = compare_models(*pair, fp_targets=FP_TARGETS, **options)
     return ModelComparison(
         first,
         second,
         treatment,
-        compare_models(*pair, fp_targets=FP_TARGETS, **options).table(LEVEL),
+        compared.mean_difference("gt_sensitivity", LEVEL),
+        compared.table(LEVEL),
         compare_figures(*pair, level=LEVEL, **options),
     )
 
@@ -284,15 +301,6 @@ def gallery(chain: Chain) -> Gallery:
     return Gallery("soft", 0.5, 0.75, hits.head(10), misses, wrong)
 
 
-def example(chain: Chain) -> Example:
-    image_id = chain.cohort.marks["image_id"].value_counts().index[0]
-    marks, objects = (
-        table[table["image_id"] == image_id].reset_index(drop=True)
-        for table in (chain.cohort.marks, chain.truth)
-    )
-    return Example(str(image_id), marks, objects)
-
-
 def subgroup(test: Matching) -> Subgroup:
     """Every ninth image of the test set belongs to a group that is too small."""
     groups = ["rare <i>" if number % 9 == 0 else "common" for number in range(test.n_images)]
@@ -351,6 +359,13 @@ def small_results() -> StudyResults:
     # As a model of trees: it has no weights.
     trees = [replace(one, weight=np.nan) for one in models[1].features[:2]]
     models[1] = replace(models[1], reader_importance=weights, features=trees, converged=False)
+    table, paper = tables(chain, tests)
+    paper_choice = PaperChoice(chain.paper_choice, [0.5, 1.0], 0.02, 0.05, "sparsest")
+    comparisons = [
+        comparison(first, second, tests, treatment)
+        for treatment in TREATMENTS
+        for first, second in combinations(tests, 2)
+    ]
     return StudyResults(
         schema=SCHEMA,
         version="1.2.3",
@@ -363,8 +378,8 @@ def small_results() -> StudyResults:
         settings={"candidates": {"limit": 60}, "merging": {"t0": 0.63}, "labels": {"score": "readers"}},
         study=summary(chain),
         readers=statistics,
-        examples=[example(chain)],
-        paper_choice=PaperChoice(chain.paper_choice, [0.5, 1.0], 0.02, 0.05, "sparsest"),
+        examples=choose_examples(chain.cohort.marks, chain.truth),
+        paper_choice=paper_choice,
         models=models,
         skipped_models={},
         headline=Headline("test", [], None),
@@ -379,12 +394,18 @@ def small_results() -> StudyResults:
         ),
         supported="soft",
         support=support(tests, models),
-        tables=tables(chain, tests),
-        comparisons=[
-            comparison(first, second, tests, treatment)
-            for treatment in TREATMENTS
-            for first, second in combinations(tests, 2)
-        ],
+        table=table,
+        paper=paper,
+        claims=answer_claims(
+            models,
+            comparisons[:1],
+            {model.name: [model.choice.table["n_features"].astype(int).tolist()] * 3 for model in models},
+            paper_choice,
+            statistics.readers,
+            fp_target=FP_TARGETS[0],
+            level=LEVEL,
+        ),
+        comparisons=comparisons,
         gallery=gallery(chain),
         subgroups=[subgroup(test)],
         feature_examples=feature_examples(chain, models[0].features),

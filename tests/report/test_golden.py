@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from overread.report import (
+    Claims,
     Description,
     FoundFiles,
     GroupPart,
@@ -30,6 +31,7 @@ from overread.report import (
 GOLDEN = Path(__file__).parent / "golden"
 PICTURE = {"region": {"kind": "field_of_view"}, "units": {"unit": "px"}, "hits": {"min_semi_axis": 15.0}}
 GRADES = ("chance", "too few readers", "undecided", "below readers", "among readers")
+NO_CLAIMS = Claims(None, None, None, None, None)
 NO_READER = {"n_readers": 0, "median_reader": None}
 
 
@@ -70,6 +72,7 @@ def make_trees(results):
         results,
         paper_choice=None,
         comparisons=[],
+        claims=replace(NO_CLAIMS, weights=results.claims.weights),
         models=results.models[1:],
         supported="noisy",
         verdict=judged,
@@ -89,6 +92,7 @@ def make_bare(results):
         reader_points=results.reader_points.iloc[:0],
         verdict=replace(results.verdict, model=model.name, objects_needed=0, **NO_READER),
         comparisons=[],
+        claims=NO_CLAIMS,
         paper_choice=None,
         examples=[],
         study=replace(

@@ -19,6 +19,7 @@ from markupsafe import escape
 from parsed_page import parse_page
 
 from overread.files import from_json, to_json
+from overread.froc import format_table
 from overread.report import (
     Description,
     GroupPart,
@@ -31,11 +32,12 @@ from overread.report import (
     draw_figures,
     render_groups,
     render_study,
+    write_latex,
     write_model_card,
 )
 from overread.report._cards import link_model_card
 from overread.report._render import link_csv, read_cells_of_table
-from overread.report._words import FEW_IN_GROUP, give_answer
+from overread.report._words import FEW_IN_GROUP, give_answer, list_claims
 
 PHONE, DESK = 390, 1400
 EVIL = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">"
@@ -43,8 +45,8 @@ EVIL = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">"
 EVIL_READER = "<b>$\\frac$-->"
 SECTIONS = [
     "Summary", "Intended use and data", "From files to parts", "Performance on unseen patients", "Groups of images",
-    "Gallery of the test set", "Can the models be told apart?", "Calibration", "Readers", "Ground truth", "Features",
-    "Choice of settings", "Importance of the readers", "CLAIM checklist",
+    "Gallery of the test set", "The paper's claims", "Calibration", "Readers", "Ground truth", "Features",
+    "Choice of settings", "As in the paper", "CLAIM checklist",
 ]  # fmt: skip
 
 
@@ -79,15 +81,15 @@ def test_the_headline_is_the_first_model_s_locked_point_nearest_to_1(page, resul
 def test_every_version_of_table_1_has_the_numbers_of_the_results(parsed, results):
     printed = [
         table
-        for table in parsed.sections["Performance on unseen patients"].tables
+        for heading in ("Performance on unseen patients", "As in the paper")
+        for table in parsed.sections[heading].tables
         if any(row[0] == "induced FP per image" for row in table)
     ]
-    assert len(printed) == len(results.tables) == 3
-    # That of the detector comes first, the others are folded away.
-    for table, wanted in zip(printed, [results.tables[-1], *results.tables[:-1]], strict=True):
+    wanted_tables = [results.table, results.paper.of_reached, results.paper.of_all]
+    for table, wanted in zip(printed, wanted_tables, strict=True):
         expected = [
             [f"{100 * value:.2f}" for value in getattr(rows, measure).values]
-            for model in wanted.table.models
+            for model in wanted.models
             for rows in model.rows
             for measure in ("gt_sensitivity", "image_sensitivity")
         ]
@@ -117,9 +119,10 @@ def test_chance_and_sizes_are_those_of_the_first_model(parsed, results):
 def test_paired_differences_are_those_of_the_study_s_own_treatment(parsed, results):
     (pair,) = [pair for pair in results.comparisons if pair.single_reader == "ignore"]
     points = pair.points[pair.points["measure"].isin(["gt_sensitivity", "image_sensitivity"])]
-    (table,) = parsed.sections["Can the models be told apart?"].tables
+    _, table = parsed.sections["The paper's claims"].tables
     assert table[0][2:4] == ["Soft", "Noisy"]
-    assert table[1:] == [
+    assert [row[1] for row in table[-2:]] == [one.figure for one in pair.figures]
+    assert table[1:-2] == [
         [
             f"{row.fp_target:g}",
             row.measure.replace("_", " "),
@@ -176,13 +179,17 @@ def hostile(results):
         )
         for model in results.models
     ]
-    tables = [
-        replace(
-            one,
-            table=replace(one.table, models=tuple(replace(model, name=EVIL) for model in one.table.models)),
-        )
-        for one in results.tables
-    ]
+
+    def rename(table):
+        return replace(table, models=tuple(replace(model, name=EVIL) for model in table.models))
+
+    paper = replace(
+        results.paper,
+        of_reached=rename(results.paper.of_reached),
+        of_all=rename(results.paper.of_all),
+        training={EVIL: results.paper.training["Soft"]},
+        test={EVIL: results.paper.test["Soft"]},
+    )
     examples = [
         replace(
             one,
@@ -206,7 +213,8 @@ def hostile(results):
         ),
         subgroups=[Subgroup(EVIL, one.table.assign(stratum=EVIL)) for one in results.subgroups],
         models=models,
-        tables=tables,
+        table=rename(results.table),
+        paper=paper,
         examples=examples,
     )
 
@@ -224,8 +232,8 @@ def test_names_from_the_data_are_text_and_not_markup(results, pictures):
     parsed = parse_page(html)
     tags = [tag for tag, _ in parsed.elements]
     assert "img" not in tags
-    # The cards, the boxes of the flow and what they leave out, the features told in words.
-    assert tags.count("b") == 4 + 6 + 3 + 5 + 2
+    # The cards, the boxes of the flow and what they leave out, the answers, the features told in words.
+    assert tags.count("b") == 4 + 6 + 3 + 5 + 5 + 2
     assert tags.count("script") == 3  # the explorer's numbers, the script that shows them, that of the page
     assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on")]
     assert parsed.sections["From files to parts"].tables[0][1] == [EVIL, EVIL]
@@ -236,7 +244,7 @@ def test_the_page_loads_nothing(parsed):
     assert len(policy) == 1
     assert policy[0].startswith("default-src 'none'; ")
     links = [a[name] for _, a in parsed.elements for name in ("src", "href", "xlink:href") if name in a]
-    known = ("#", "data:image/png;base64,", "data:text/csv;", "data:text/markdown;")
+    known = ("#", "data:image/png;base64,", "data:text/csv;", "data:text/markdown;", "data:text/x-tex;")
     assert [link for link in links if not link.startswith(known)] == []
 
 
@@ -266,7 +274,7 @@ def test_a_browser_shows_it_without_errors_or_sideways_scrolling(browser, addres
         ".map(r => [r.width, r.height])"
     )
     # Drawn figures, panels, crops of the gallery and of features; model Noisy reads two features of Soft's.
-    assert len(sizes) == 6 + 2 + (8 + 1 + 2) + 2 * (5 + 2)
+    assert len(sizes) == 7 + 2 + (8 + 1 + 2) + 2 * (5 + 2)
     assert np.min(sizes) > 100
     loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
     assert [name for name in loaded if not name.startswith("data:")] == []
@@ -357,9 +365,9 @@ def test_a_table_is_saved_by_its_link(browser, address, tmp_path):
     browser.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
     )
-    link = browser.find_element(By.CSS_SELECTOR, 'a[download="table_1.csv"]')
+    link = browser.find_element(By.CSS_SELECTOR, 'a[download="performance.csv"]')
     browser.execute_script("arguments[0].click()", link)
-    saved = tmp_path / "table_1.csv"
+    saved = tmp_path / "performance.csv"
     from selenium.webdriver.support.ui import WebDriverWait
 
     WebDriverWait(browser, 30).until(lambda _: saved.is_file())
@@ -493,7 +501,7 @@ def test_cells_of_a_table_are_its_texts():
 
 
 def test_every_table_of_the_page_can_be_saved(page, results):
-    boxes = re.findall(r'<div class="saved">(.*?)(<a class="csv".*?</a>)</div>', page, flags=re.DOTALL)
+    boxes = re.findall(r'<div class="saved">(.*?)(<a class="csv"[^<]*CSV</a>)', page, flags=re.DOTALL)
     assert len(boxes) == page.count("<table")
     names = re.findall(r'class="csv" download="(.*?)"', page)
     assert len(set(names)) == len(names) == len(boxes)
@@ -503,6 +511,31 @@ def test_every_table_of_the_page_can_be_saved(page, results):
         (section,) = parse_page(f"<h2></h2>{box}").sections.values()
         shown = [[" ".join(cell.split()) for cell in row] for row in section.tables[0]]
         assert [[cell.removeprefix("'") for cell in row] for row in saved_rows(link)] == shown
+
+
+def test_table_1_is_saved_as_latex_too(page, results):
+    links = dict(
+        re.findall(r'<a class="tex" download="(.*?)" href="data:text/x-tex;charset=utf-8,(.*?)">', page)
+    )
+    wanted = {
+        "performance.tex": results.table,
+        "table_1_paper.tex": results.paper.of_reached,
+        "table_1_paper_all.tex": results.paper.of_all,
+    }
+    assert {name: unquote(text) for name, text in links.items()} == {
+        name: format_table(table, "latex") for name, table in wanted.items()
+    }
+    whole = write_latex(results)
+    assert all(format_table(table, "latex") in whole for table in wanted.values())
+    assert whole.count(r"\begin{table}") == whole.count(r"\end{table}") == 3
+    assert whole.count("{") == whole.count("}")
+
+
+def test_the_answers_to_the_claims_stand_in_a_table(parsed, results):
+    table, _ = parsed.sections["The paper's claims"].tables
+    wanted = [[one.question, one.answer.capitalize(), one.evidence] for one in list_claims(results)]
+    assert [[cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row] for row in table[1:]] == wanted
+    assert len(wanted) == 5
 
 
 def test_the_curves_are_saved_at_all_steps(page, results):

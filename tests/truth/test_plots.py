@@ -55,20 +55,25 @@ def test_an_image_gets_a_column_of_its_own(study):
     assert axes[0].images[0].get_extent() == [0.0, 50.0, 50.0, 0.0]
 
 
-def test_images_side_by_side_on_a_narrow_page(study):
+def test_a_view_shows_a_region_and_its_piece_of_the_image(study):
     marks, readings = study
     truth = merge_marks(marks, readings)
-    picture = MarkedPicture(np.zeros((200, 100)), 0.5, 0.25)
-    wide, narrow = (
-        marks_figure(marks, truth, ["i", "j"], pictures={"i": picture}, upright=upright)
-        for upright in (False, True)
-    )
-    assert narrow.get_figwidth() < wide.get_figwidth()
-    axes = narrow.axes
-    assert [len(ax.images) for ax in axes] == [1, 0, 1, 0, 1, 0]
-    assert [ax.get_title() for ax in axes[:2]] == ["i", "j"]
-    assert [len(ax.patches) for ax in axes] == [0, 0, 3, 1, 2, 1]
-    assert "2/3,  p 0.67" in axes[4].get_xlabel()
+    picture = MarkedPicture(np.zeros((40, 60)), 0.5, 0.25, left=5.0, top=3.0)
+    axes = marks_figure(marks, truth, ["i"], pictures={"i": picture}, views={"i": (6.0, 4.0, 20.0)}).axes
+    for ax in axes:
+        assert ax.images[0].get_extent() == [5.0, 35.0, 13.0, 3.0]
+        assert (ax.get_xlim(), ax.get_ylim()) == ((6.0, 26.0), (24.0, 4.0))
+
+
+def test_without_a_view_all_marks_are_in_sight(study):
+    marks, readings = study
+    own = marks[marks["image_id"] == "i"]
+    ax = marks_figure(marks, merge_marks(marks, readings), ["i"]).axes[0]
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert right - left == pytest.approx(bottom - top)
+    for name, low, high in (("x_mm", left, right), ("y_mm", top, bottom)):
+        assert (own[name] - own["semi_major_mm"]).min() >= low + 15 - 1e-9
+        assert (own[name] + own["semi_major_mm"]).max() <= high - 15 + 1e-9
 
 
 def test_no_reader_has_the_colour_of_objects(study):
@@ -122,12 +127,8 @@ def test_many_objects_are_counted_in_place_of_numbers():
     ).reset_index(drop=True)  # fmt: skip
     readings = pd.DataFrame({"image_id": "i", "reader_id": ["a", "b"]})
     truth = merge_marks(marks, readings)
-    figure = marks_figure(
-        *(named(plain(one)[0], "px") for one in (marks, truth)), ["i"], upright=True, margin=1.0
-    )
-    objects = figure.axes[-1]
+    figure = marks_figure(*(named(plain(one)[0], "px") for one in (marks, truth)), ["i"])
+    drawn, objects = figure.axes
     assert len(drawn_ellipses(objects)) == 30
-    assert len(objects.texts) == 0
-    assert objects.get_xlabel() == "30 objects, 30 golden"
-    assert objects.get_ylabel().endswith("y (px)")
-    assert objects.get_xlim()[0] == pytest.approx(-5.0)
+    assert [text.get_text() for text in objects.texts] == ["30 objects, 30 golden"]
+    assert drawn.get_ylabel() == "i\ny (px)"

@@ -13,6 +13,7 @@ def report(
     *,
     output: OutputPath | None = None,
     figures: Path | None = None,
+    latex: bool = False,
 ) -> int:
     """Write the page and the model card of a finished run again; nothing is computed, no image is opened.
 
@@ -24,15 +25,18 @@ def report(
         Where to write the page, in place of report.html in the run's folder; the card is then left as it is.
     figures
         A folder for the page's figures as SVG files of their own.
+    latex
+        Write Table 1 as LaTeX, too: table_1.tex beside the page.
     """
     from overread.files import write_atomically
-    from overread.report import CARD_FILE, render_study, write_model_card
+    from overread.report import CARD_FILE, render_study, write_latex, write_model_card
     from overread.study import open_run, read_groups, write_group_page
 
     groups = read_groups(run)
     if groups:
-        if figures is not None:
-            raise UsageError(f"--figures: name the run of one group, such as {next(iter(groups.values()))}")
+        if figures is not None or latex:
+            option = "--latex" if latex else "--figures"
+            raise UsageError(f"{option}: name the run of one group, such as {next(iter(groups.values()))}")
         print_plain(f"Report: {write_group_page(run, groups, output=output)}")
         return 0
     finished = open_run(run)
@@ -44,6 +48,9 @@ def report(
     if output is None:
         card = write_model_card(finished.results, finished.head)
         print_plain(f"Model card: {write_atomically(run / CARD_FILE, card.encode(), within=run)}")
+    if latex:
+        table = write_latex(finished.results)
+        print_plain(f"Table 1: {write_atomically(target.with_name('table_1.tex'), table.encode())}")
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
         for name, svg in drawn.items():

@@ -257,11 +257,6 @@ class Domain(ABC):
         """Return the side of a crop around a place, in the unit."""
 
     @classmethod
-    def margin(cls, settings: Plain) -> float | None:
-        """Return the margin around the marks of a figure, in the unit; None: as it comes."""
-        return cls.crop_side(settings) / 4
-
-    @classmethod
     @abstractmethod
     def describe_processing(cls, settings: Plain) -> str:
         """Say what is done to the pixels."""

@@ -20,6 +20,7 @@ from ._choice import SettingChoice as SettingChoice
 from ._choice import choose_alpha as choose_alpha
 from ._choice import choose_setting as choose_setting
 from ._comparison import Comparison as Comparison
+from ._comparison import MeanDifference as MeanDifference
 from ._comparison import compare_models as compare_models
 from ._counting import ALPHA_FP_TARGETS as ALPHA_FP_TARGETS
 from ._counting import CHOICE_FP_TARGETS as CHOICE_FP_TARGETS
@@ -50,6 +51,8 @@ from ._locked import lock_operating_point as lock_operating_point
 from ._matching import Matching as Matching
 from ._matching import match_detections as match_detections
 from ._matching import non_max_suppression as non_max_suppression
+from ._plots import PAST_TARGETS as PAST_TARGETS
+from ._plots import froc_figure as froc_figure
 from ._plots import plot_alpha_choice as plot_alpha_choice
 from ._plots import plot_calibration as plot_calibration
 from ._plots import plot_froc as plot_froc
@@ -63,6 +66,7 @@ from ._strata import lesion_sizes as lesion_sizes
 from ._strata import only_targets as only_targets
 from ._strata import performance_by as performance_by
 from ._strata import sensitivity_by as sensitivity_by
+from ._tables import PerformanceRows as PerformanceRows
 from ._tables import PerformanceTable as PerformanceTable
 from ._tables import format_table as format_table
 from ._tables import performance_table as performance_table

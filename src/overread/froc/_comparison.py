@@ -36,6 +36,16 @@ Floats = NDArray[np.float64]
 TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
 
 
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """A difference in the mean over the FP targets, with its interval and p-value; NaN where the data cannot say."""
+
+    difference: float
+    lower: float
+    upper: float
+    p_value: float
+
+
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
@@ -84,6 +94,14 @@ class Comparison:
                 )
             )
         return pd.concat(rows, ignore_index=True)
+
+    def mean_difference(self, measure: str, level: float = LEVEL) -> MeanDifference:
+        """Second minus first in the mean over the targets."""
+        estimate, replicates = self.difference(measure).mean(), self.differences[measure].mean(axis=1)
+        interval = standard_interval(np.array([estimate]), replicates[:, None], self.n_units[measure], level)
+        return MeanDifference(
+            float(estimate), *(float(one[0]) for one in (interval.lower, interval.upper, interval.p_value))
+        )
 
     def difference(self, measure: str) -> Floats:
         """Second minus first, one per target."""

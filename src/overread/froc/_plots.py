@@ -19,7 +19,7 @@ from overread.froc._bootstrap import bootstrap
 from overread.froc._calibration import Calibration
 from overread.froc._choice import AlphaChoice, SettingChoice
 from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
-from overread.froc._curve import FrocCurve, check_targets, froc_curve, operating_points
+from overread.froc._curve import check_targets, froc_curve, operating_points
 from overread.froc._matching import Matching
 from overread.froc.merit._figures_of_merit import AfrocCurve
 from overread.froc.merit._multi_reader import ReaderStudy
@@ -35,6 +35,12 @@ GREY = "#8A8A8A"
 MARKERS = ("o", "s", "^", "v", "P", "X", "*", "h")
 # Points of a band: one every 0.09 FP per image on an axis to 3.5, finer than the eye needs.
 BAND_POINTS = 41
+# A little past the last target: 3.5 for the paper's 3; chosen by eye.
+PAST_TARGETS = 1.17
+FIGURE_4 = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
+SETS = (("-", 2.4, "training + validation"), ("--", 1.6, "test"))
+
+FrocLine = tuple[pd.DataFrame, pd.DataFrame]
 
 
 def plot_froc(
@@ -48,7 +54,7 @@ def plot_froc(
 ) -> Figure:
     """Draw Figure 4: GT and image sensitivity against FP per image.
 
-    Training + validation is drawn solid and the test set dashed, with diamonds at the FP targets; on the
+    Training + validation is drawn bold and the test set dashed, with diamonds at the FP targets; on the
     test set they stand at the induced FP per image. The band is the interval of "sensitivity at FP" of
     the test set, or of the first set where there is no test set.
 
@@ -65,61 +71,61 @@ def plot_froc(
         Of the bands; 0 replicates: no bands.
     """
     targets = check_targets(fp_targets)
-    # A little past the last target: 3.5 for the paper's 3; chosen by eye.
-    right = float(max_fp or 1.17 * targets.max())
-    figure, (top, bottom) = _new_figure(6.3, 8.2, 2, 1, sharex=True)
-    for axes, measure, title in (
-        (top, "gt_sensitivity", "GT sensitivity"),
-        (bottom, "image_sensitivity", "Image sensitivity"),
-    ):
-        for index, (name, (training, test)) in enumerate(models.items()):
+    right = float(max_fp or PAST_TARGETS * targets.max())
+    lines: dict[str, list[FrocLine]] = {}
+    for name, (training, test) in models.items():
+        points = operating_points(training, test, fp_targets=targets)
+        sets = [(training, "source"), *([] if test is None else [(test, "carried")])]
+        lines[name] = [(froc_curve(one).to_frame(), points[points["set"] == part]) for one, part in sets]
+    figure = froc_figure(lines, max_fp=right)
+    if not n_bootstrap:
+        return figure
+    for axes, measure in zip(figure.axes, FIGURE_4, strict=True):
+        for index, (training, test) in enumerate(models.values()):
             colour = COLOURS[index % len(COLOURS)]
-            if n_bootstrap:
-                _draw_band(axes, test or training, measure, right, colour, n_bootstrap, seed, level)
-            points = operating_points(training, test, fp_targets=targets)
-            label = f"{name}, training + validation" if test else name
-            _draw_froc(
-                axes, froc_curve(training), points[points["set"] == "source"], measure, colour, "-", label
-            )
-            if test:
-                part = points[points["set"] == "carried"]
-                _draw_froc(axes, froc_curve(test), part, measure, colour, "--", f"{name}, test")
-        _finish_axes(axes, "", title, ylim=(0, 1), percent=True)
-        axes.set_xlim(0, right)
-    bottom.set_xlabel("False positives per image")
-    top.legend(loc="lower right", frameon=False, fontsize=8)
-    if n_bootstrap:
-        caption(
-            figure,
-            f"Bands: {100 * level:g} % intervals, bootstrap over patients. Diamonds: operating points.",
-        )
+            _draw_band(axes, test or training, measure, right, colour, n_bootstrap, seed, level)
+    caption(
+        figure,
+        f"Bands: {100 * level:g} % intervals, bootstrap over patients. Diamonds: operating points.",
+    )
     return figure
 
 
-def _draw_froc(
-    axes: Axes, curve: FrocCurve, points: pd.DataFrame, measure: str, colour: str, style: str, label: str
-) -> None:
-    """One curve as steps with its operating points."""
-    axes.step(
-        curve.fp_per_image,
-        getattr(curve, measure),
-        where="post",
-        color=colour,
-        linestyle=style,
-        linewidth=1.6,
-        label=label,
-    )
-    filled = colour if style == "-" else "white"
-    axes.plot(
-        points["fp_per_image"],
-        points[measure],
-        linestyle="none",
-        marker="D",
-        markersize=5.5,
-        markerfacecolor=filled,
-        markeredgecolor=colour,
-        zorder=4,
-    )
+def froc_figure(models: Mapping[str, Sequence[FrocLine]], *, max_fp: float) -> Figure:
+    """Draw Figure 4 of curves and operating points that are known already.
+
+    Parameters
+    ----------
+    models
+        By name: curve and operating points of training + validation, and of the test set where there is one; tables
+        with fp_per_image, gt_sensitivity and image_sensitivity.
+    max_fp
+        Right end of the axis.
+    """
+    figure, panels = _new_figure(6.3, 8.2, 2, 1, sharex=True)
+    for axes, (measure, title) in zip(panels, FIGURE_4.items(), strict=True):
+        for index, (name, lines) in enumerate(models.items()):
+            colour = COLOURS[index % len(COLOURS)]
+            for (curve, points), (style, width, told) in zip(lines, SETS, strict=False):
+                label = f"{name}, {told}" if len(lines) > 1 else name
+                x, y = curve["fp_per_image"], curve[measure]
+                axes.step(x, y, where="post", color=colour, linestyle=style, linewidth=width, label=label)
+                axes.plot(
+                    points["fp_per_image"],
+                    points[measure],
+                    linestyle="none",
+                    marker="D",
+                    markersize=5.5,
+                    markerfacecolor=colour if style == "-" else "white",
+                    markeredgecolor=colour,
+                    zorder=4,
+                )
+        # A line at 100 % is seen whole.
+        _finish_axes(axes, "", title, ylim=(0, 1.015), percent=True)
+        axes.set_xlim(0, max_fp)
+    panels[1].set_xlabel("False positives per image")
+    panels[0].legend(loc="lower right", frameon=False, fontsize=8)
+    return figure
 
 
 def _draw_band(
@@ -143,8 +149,8 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
     """Draw Figure 3: sensitivity against lambda, training bold, validation dashed, their difference below.
 
     GT sensitivity is red, image sensitivity blue. Grey marks the accepted alphas, the line the chosen
-    one; the lowest row shows how often bootstraps choose each lambda. Only the chosen normalization is
-    drawn.
+    one; below them the number of features, and how often bootstraps choose each lambda. Only the chosen
+    normalization is drawn.
     """
     table = choice.table
     if choice.normalization is not None:
@@ -152,20 +158,21 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
     targets = list(dict.fromkeys(table["fp_target"]))
     figure, rows = _new_figure(
         3.6 * len(targets) + 0.6,
-        7.4,
-        3,
+        8.6,
+        4,
         len(targets),
         sharex=True,
         sharey="row",
         squeeze=False,
-        heights=(3, 1.5, 1),
+        heights=(3, 1.5, 1.2, 1),
     )
     for column, target in enumerate(targets):
         part = table[table["fp_target"] == target].sort_values("lam")
-        upper, lower, last = (row[column] for row in rows)
-        for axes in (upper, lower):
+        upper, lower, counts, last = (row[column] for row in rows)
+        for axes in (upper, lower, counts):
             _shade_accepted(axes, part)
             axes.axvline(choice.alpha, color=GREY, linewidth=1)
+        counts.plot(part["lam"], part["n_features"], color=BLACK, linewidth=1.4)
         for measure, colour, name in (("gt_sensitivity", RED, "GT"), ("image_sensitivity", BLUE, "image")):
             alphas = part["lam"]
             upper.plot(
@@ -184,6 +191,7 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
         _draw_frequencies(last, choice)
         _finish_axes(upper, "", "Sensitivity" if column == 0 else "", percent=True)
         _finish_axes(lower, "", "Training -\nvalidation" if column == 0 else "", percent=True)
+        _finish_axes(counts, "", "Features" if column == 0 else "")
         _finish_axes(last, "lambda", "Chosen in\nbootstraps" if column == 0 else "", percent=True)
         upper.set_title(f"FP = {target:g} per image", fontsize=10)
         _log_alpha_axis(last)

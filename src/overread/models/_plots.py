@@ -20,28 +20,44 @@ if TYPE_CHECKING:
     from overread.models._path import SoftMILPath
 
 
-BAR, INTERVAL, GREY = "#0072B2", "#000000", "#595959"
+BAR, INTERVAL, GREY, SENSITIVITY = "#0072B2", "#000000", "#595959", "#D55E00"
 
 
-def reader_importance_figure(importance: pd.DataFrame, *, confidence: float = 0.95) -> Figure:
+def reader_importance_figure(
+    importance: pd.DataFrame, readers: pd.DataFrame | None = None, *, confidence: float = 0.95
+) -> Figure:
     """Draw each reader's weight in the mixture as a bar, with its interval and the reader's name in a box.
 
     Parameters
     ----------
     importance
         ``reader_importance_`` of a fitted `ReaderMixture`: reader_id, importance, low, high.
+    readers
+        Sensitivities of all readers, drawn above (the paper's Figure 2b), in this order: reader_id, sensitivity. A
+        reader without a weight is named as left out.
     confidence
         Level of the intervals, for the caption.
     """
-    from matplotlib.figure import Figure
-
     if not len(importance):
         raise InvalidInputError("there is no reader to draw")
+    order = importance["reader_id"] if readers is None else readers["reader_id"]
+    importance = importance.set_index("reader_id").reindex(order).reset_index()
     places = np.arange(len(importance))
     weight = importance["importance"].to_numpy()
     low, high = importance["low"].to_numpy(), importance["high"].to_numpy()
-    figure = Figure(figsize=(max(4.5, 1.2 + 0.65 * len(importance)), 3.6), layout="constrained")
-    axis = figure.subplots()
+    figure = empty_figure(max(4.8, 1.2 + 0.65 * len(importance)), 3.6 if readers is None else 5.2)
+    *above, axis = figure.subplots(
+        1 if readers is None else 2,
+        1,
+        sharex=True,
+        squeeze=False,
+        height_ratios=None if readers is None else (2, 3),
+    )[:, 0]
+    for upper in above:
+        assert readers is not None
+        upper.bar(places, readers["sensitivity"], color=SENSITIVITY, width=0.65, zorder=2)
+        upper.set(ylabel="sensitivity", ylim=(0, 1))
+        _finish(upper)
     axis.bar(places, weight, color=BAR, width=0.65, zorder=2)
     has_interval = np.isfinite(low) & np.isfinite(high)
     if has_interval.any():
@@ -50,10 +66,10 @@ def reader_importance_figure(importance: pd.DataFrame, *, confidence: float = 0.
         )
         level = f"lines: {100 * confidence:g} % intervals over patients"
         axis.set_title(level, fontsize=9, color=GREY, loc="left")
-    tops = np.fmax(np.fmax(weight, high), 0.0)
+    tops = np.nan_to_num(np.fmax(np.fmax(weight, high), 0.0))
     for place, top, reader in zip(places, tops, importance["reader_id"], strict=True):
         axis.annotate(
-            str(reader),
+            f"{reader}\nleft out" if np.isnan(weight[place]) else str(reader),
             (place, top),
             xytext=(0, 6),
             textcoords="offset points",
@@ -66,9 +82,14 @@ def reader_importance_figure(importance: pd.DataFrame, *, confidence: float = 0.
     axis.margins(y=0.16)
     axis.set_xticks([])
     axis.set(xlabel="reader", ylabel="weight in the mixture")
+    _finish(axis)
+    return figure
+
+
+def _finish(axis: Axes) -> None:
+    """Draw a faint grid and no frame on top and right."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", color="#E5E5E5", linewidth=0.6, zorder=0)
-    return figure
 
 
 def plot_path(

@@ -88,7 +88,7 @@ def write_model_card(results: StudyResults, head: RunHead) -> str:
             )
             for point in _list_rows(results.reader_points)
         ],
-        performance=format_table(results.tables[-1].table, "markdown").rstrip(),
+        performance=format_table(results.table, "markdown").rstrip(),
         sizes=[
             (name_size_range(row.stratum, unit), str(row.n_gts), _tell_found(row))
             for row in _list_rows(results.detector.by_size)

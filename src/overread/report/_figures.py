@@ -1,4 +1,4 @@
-"""Figures 1, 2, 3 and 5 of the paper and the calibration, drawn from the results alone, as SVG.
+"""Figures 1 to 5 of the paper and the calibration, drawn from the results alone, as SVG.
 
 The FROC curves, to hover over and to choose an operating point on (the paper's Figure 4).
 
@@ -18,10 +18,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from overread.domains import domain_of
-from overread.froc import plot_alpha_choice, plot_calibration, plot_setting_choices
+from overread.froc import (
+    PAST_TARGETS,
+    PerformanceRows,
+    froc_figure,
+    plot_alpha_choice,
+    plot_calibration,
+    plot_setting_choices,
+)
 from overread.models import reader_importance_figure
-from overread.report._pictures import Pictures
+from overread.report._pictures import Crop, Pictures
 from overread.report._results import Counted, SetResult, StudyResults
 from overread.report._words import find_mixture, nearest_to_one
 from overread.truth import MarkedPicture, marks_figure, readers_figure
@@ -36,7 +42,7 @@ def draw_figures(results: StudyResults, pictures: Pictures) -> dict[str, str]:
     Returns
     -------
     dict
-        SVG documents by name: "readers", "marks", "choice", "paper_choice", "importance", "calibration".
+        SVG documents by name: "readers", "marks", "choice", "paper_choice", "froc", "importance", "calibration".
     """
     drawn = {"readers": write_svg("readers", lambda: readers_figure(results.readers))}
     if results.examples:
@@ -48,8 +54,11 @@ def draw_figures(results: StudyResults, pictures: Pictures) -> dict[str, str]:
         drawn["paper_choice"] = write_svg("paper_choice", lambda: plot_alpha_choice(paper))
     mixture = find_mixture(results)
     if mixture is not None:
-        weights = mixture.reader_importance
-        drawn["importance"] = write_svg("importance", lambda: reader_importance_figure(weights))
+        weights, readers = mixture.reader_importance, results.readers.readers
+        drawn["importance"] = write_svg(
+            "importance", lambda: reader_importance_figure(weights, readers, confidence=results.level)
+        )
+    drawn["froc"] = write_svg("froc", lambda: _draw_froc(results))
     calibrations = {
         model.title: model.calibration for model in results.models if model.calibration is not None
     }
@@ -58,19 +67,43 @@ def draw_figures(results: StudyResults, pictures: Pictures) -> dict[str, str]:
     return drawn
 
 
+def _draw_froc(results: StudyResults) -> Figure:
+    """Draw Figure 4 as the paper counts: of GTs that some candidate hits."""
+    paper = results.paper
+    models = {
+        model.name: [
+            (_take_reached(curves[model.name]), _take_points(rows))
+            for curves, rows in zip((paper.training, paper.test), model.rows, strict=True)
+        ]
+        for model in paper.of_reached.models
+    }
+    return froc_figure(models, max_fp=PAST_TARGETS * max(results.fp_targets))
+
+
+def _take_reached(curve: pd.DataFrame) -> pd.DataFrame:
+    return curve[["fp_per_image"]].assign(**{name: curve[f"{name}_reached"] for name in MEASURES})
+
+
+def _take_points(rows: PerformanceRows) -> pd.DataFrame:
+    points = {name: getattr(rows, name).values for name in MEASURES}
+    return pd.DataFrame({"fp_per_image": rows.fp_per_image, **points})
+
+
 def _draw_marks(results: StudyResults, pictures: Pictures) -> Figure:
     return marks_figure(
         pd.concat([example.marks for example in results.examples], ignore_index=True),
         pd.concat([example.objects for example in results.examples], ignore_index=True),
         [example.image_id for example in results.examples],
-        pictures={
-            image_id: MarkedPicture(picture.pixels(), picture.mm_per_px, picture.mm_per_px)
-            for image_id, picture in pictures.examples.items()
-        },
-        upright=True,
+        pictures={image_id: _place_pixels(crop) for image_id, crop in pictures.examples.items()},
+        views={one.image_id: (one.left, one.top, one.side) for one in results.examples},
         unit=results.unit,
-        margin=domain_of(results.settings).margin(results.settings),
     )
+
+
+def _place_pixels(crop: Crop) -> MarkedPicture:
+    pixels = crop.pixels()
+    spacing = crop.side_mm / len(pixels)
+    return MarkedPicture(pixels, spacing, spacing, crop.left_mm, crop.top_mm)
 
 
 def write_svg(name: str, draw: Callable[[], Figure]) -> str:
@@ -201,7 +234,7 @@ def lay_out_explorer(results: StudyResults) -> Explorer:
     titles, counted = [title for title, _ in shown], [one for _, one in shown]
     steps = _slider_steps(counted[0].test.band)
     # A little past the largest target: on the test set the thresholds induce other FP per image.
-    max_fp = max(1.17 * max(results.fp_targets), steps[-1])
+    max_fp = max(PAST_TARGETS * max(results.fp_targets), steps[-1])
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(counted))]
     detector = OF_FOLDS if OF_FOLDS in titles else results.model(results.supported).title
     return Explorer(

@@ -23,7 +23,7 @@ from overread._plots import empty_figure
 from overread._text import short_repr
 from overread.domains import DomainImage
 from overread.marks import ELLIPSE_COLUMNS, Ellipse
-from overread.report._results import Gallery, StudyResults
+from overread.report._results import Example, Gallery, StudyResults
 from overread.report._words import find_crop_side, name_object
 from overread.tables import UNIT_WORDS, LengthUnit
 
@@ -66,14 +66,6 @@ class Crop:
     circle: Circle | None
     caption: str
 
-
-@dataclass(frozen=True)
-class Picture:
-    """A whole image: pixels of 8 bits, grey or in colour, as PNG in base64, and the side of a pixel."""
-
-    png: str
-    mm_per_px: float
-
     def pixels(self) -> Grey:
         """Return the pixels, rows x columns, in colour x 3."""
         from PIL import Image
@@ -86,13 +78,13 @@ class Picture:
 class Pictures:
     """Everything on the page that was cut from images; what could not be opened is left out.
 
-    ``examples`` has the images of `StudyResults.examples` by image id, ``features`` a low and a high example by name.
+    ``examples`` has the regions of `StudyResults.examples` by image id, ``features`` a low and a high example by name.
     """
 
     hits: list[Crop] = field(default_factory=list)
     misses: list[Crop] = field(default_factory=list)
     false_positives: list[Crop] = field(default_factory=list)
-    examples: dict[str, Picture] = field(default_factory=dict)
+    examples: dict[str, Crop] = field(default_factory=dict)
     features: dict[str, list[Crop]] = field(default_factory=dict)
 
 
@@ -106,7 +98,7 @@ class _Place:
 
 
 def cut_pictures(results: StudyResults, open_image: Callable[[str], DomainImage | None]) -> Pictures:
-    """Cut the first crops of each kind in the gallery, and take the examples' images whole.
+    """Cut the first crops of each kind in the gallery, and the regions of the examples.
 
     Parameters
     ----------
@@ -117,15 +109,15 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], DomainImage 
     """
     thing, side = name_object(results), find_crop_side(results)
     places = [*_gallery_places(results.gallery, thing), *_feature_places(results.feature_examples)]
-    examples = [example.image_id for example in results.examples]
+    regions = {example.image_id: example for example in results.examples}
     crops: dict[int, Crop] = {}
-    pictures: dict[str, Picture] = {}
-    for image_id in dict.fromkeys([*examples, *(place.image_id for place in places)]):
+    examples: dict[str, Crop] = {}
+    for image_id in dict.fromkeys([*regions, *(place.image_id for place in places)]):
         radiograph = open_image(image_id)
         if radiograph is None:
             continue
-        if image_id in examples:
-            pictures[image_id] = Picture(_encode(_stretch(radiograph.pixels, (0, 100))), radiograph.mm_per_px)
+        if image_id in regions:
+            examples[image_id] = _cut_region(radiograph, regions[image_id])
         for number, place in enumerate(places):
             if place.image_id == image_id:
                 crops[number] = cut_crop(radiograph, side=side, **place.arguments)
@@ -138,7 +130,7 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], DomainImage 
         take("hits"),
         take("misses"),
         take("false_positives"),
-        pictures,
+        examples,
         {k: v for k, v in features.items() if v},
     )
 
@@ -173,6 +165,11 @@ def cut_crop(
         circle=circle,
         caption=caption,
     )
+
+
+def _cut_region(radiograph: DomainImage, region: Example) -> Crop:
+    x, y = (start + region.side / 2 for start in (region.left, region.top))
+    return cut_crop(radiograph, x, y, caption=region.image_id, side_mm=region.side)
 
 
 def _gallery_places(gallery: Gallery, thing: str) -> Iterator[_Place]:

@@ -22,17 +22,16 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from overread.froc import format_table, verdict
+from overread.froc import PerformanceTable, format_table
 from overread.report._cards import link_model_card, list_claim
 from overread.report._figures import lay_out_explorer, list_steps
 from overread.report._pictures import Pictures
-from overread.report._results import FeatureWeight, RunHead, StudyResults, Table1
+from overread.report._results import FeatureWeight, RunHead, StudyResults
 from overread.report._words import (
     FEW_IN_GROUP,
     N_TOLD,
     SENTENCES,
-    find_comparisons,
-    find_mixture,
+    list_claims,
     name_size_range,
     percent,
     tell_direction,
@@ -127,13 +126,13 @@ def _list_sections(results: StudyResults, pictures: Pictures) -> list[tuple[str,
         ("Performance on unseen patients", "performance", True),
         ("Groups of images", "subgroups", results.subgroups),
         (f"Gallery of {where_measured(results)}", "gallery", has_gallery),
-        ("Can the models be told apart?", "comparisons", find_comparisons(results)),
+        ("The paper's claims", "paper_claims", list_claims(results)),
         ("Calibration", "calibration", results.models),
         ("Readers", "readers", True),
         ("Ground truth", "truth", True),
         ("Features", "features", True),
         ("Choice of settings", "choice", True),
-        ("Importance of the readers", "importance", find_mixture(results) is not None),
+        ("As in the paper", "paper", True),
         ("CLAIM checklist", "claim", True),
     ]
     return [(heading, template) for heading, template, is_there in every if is_there]
@@ -175,7 +174,7 @@ def _make_environment() -> Environment:
         list_steps=list_steps,
         list_claim=list_claim,
         lay_out_explorer=lay_out_explorer,
-        verdict=verdict,
+        link_latex=_link_latex,
     )
     return environment
 
@@ -218,9 +217,32 @@ def _importance_text(feature: FeatureWeight) -> str:
     return f"{_signed_importance(feature):{sign}.3f}"
 
 
-def _performance(table: Table1) -> Markup:
+def _performance(table: PerformanceTable) -> Markup:
     """Lay out Table 1, which escapes its own names."""
-    return Markup(format_table(table.table, "html"))
+    return Markup(format_table(table, "html"))
+
+
+def write_latex(results: StudyResults) -> str:
+    """Write Table 1 as LaTeX: as in the paper, the same of all golden objects, and at the detector's thresholds."""
+    tables = {
+        "As in the paper, of golden objects that some candidate hits.": results.paper.of_reached,
+        "As in the paper, of all golden objects.": results.paper.of_all,
+        "At the thresholds and with the counting of the detector, of all golden objects.": results.table,
+    }
+    return "\n".join(
+        rf"""\begin{{table}}
+\centering
+{format_table(table, "latex")}\caption{{{caption}}}
+\end{{table}}
+"""
+        for caption, table in tables.items()
+    )
+
+
+def _link_latex(table: PerformanceTable, name: str) -> Markup:
+    """Make a link that saves Table 1 as ``name.tex``."""
+    address = f"data:text/x-tex;charset=utf-8,{quote(format_table(table, 'latex'))}"
+    return Markup(' <a class="tex" download="{}.tex" href="{}">LaTeX</a>').format(name, address)
 
 
 def _link_table(html: str, name: str) -> Markup:

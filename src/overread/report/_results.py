@@ -27,10 +27,11 @@ from overread.froc import (
     ChanceLevel,
     FigureComparison,
     FigureEstimate,
+    MeanDifference,
     PerformanceTable,
     SettingChoice,
 )
-from overread.tables import LENGTHS, LengthUnit
+from overread.tables import LengthUnit
 from overread.truth import ReaderStatistics
 
 
@@ -91,20 +92,10 @@ class Subgroup:
 
 
 SCHEMA = "overread.results/8"
-BEFORE = "overread.results/7"
-OLD_LENGTHS = {
-    f"{name}_mm": name
-    for name in (
-        *LENGTHS,
-        *(f"candidate_{name}" for name in LENGTHS),
-        *("left", "top", "side"),
-        *("full_size", "min_semi_axis", "margin", "max_distance", "size_bins", "smallest", "largest"),
-    )
-}
-"""What lengths of results, pictures and settings were called, whatever their unit."""
 
 Treatment = Literal["fp", "ignore"]
 ThresholdSource = Literal["in_sample", "out_of_fold"]
+ClaimAnswer = Literal["yes", "no", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -168,9 +159,12 @@ class StudySummary:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """An image whose marks and merged objects are shown."""
+    """A region whose marks and merged objects are shown: ``left``, ``top`` and ``side`` of a square of the image."""
 
     image_id: str
+    left: float
+    top: float
+    side: float
     marks: pd.DataFrame
     objects: pd.DataFrame
 
@@ -317,26 +311,132 @@ class ModelResult:
 
 
 @dataclass(frozen=True, eq=False)
-class Table1:
-    """The paper's Table 1 for one source of thresholds and one treatment of single-reader GTs."""
+class PaperPerformance:
+    """The models counted as the paper counts, whatever the study's own settings are.
 
-    source: ThresholdSource
-    single_reader: Treatment
-    table: PerformanceTable
+    Thresholds are those of the scores in sample, candidates on objects of a single reader are false positives, and
+    every candidate counts.
+
+    Attributes
+    ----------
+    of_reached, of_all
+        Table 1 with sensitivities to the GTs that some candidate hits, as in the paper, and to all; no intervals.
+    training, test
+        By title: corners of the FROC curves of training + validation and of the test set.
+    """
+
+    of_reached: PerformanceTable
+    of_all: PerformanceTable
+    training: dict[str, pd.DataFrame]
+    test: dict[str, pd.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
     """Two models on the same test images; differences are second minus first.
 
-    ``points`` are the columns of `overread.froc.Comparison.table`; ``figures`` compare whole curves.
+    ``mean`` is the difference in GT sensitivity in the mean over the study's FP targets; ``points`` are the columns of
+    `overread.froc.Comparison.table`; ``figures`` compare whole curves.
     """
 
     first: str
     second: str
     single_reader: Treatment
+    mean: MeanDifference
     points: pd.DataFrame
     figures: tuple[FigureComparison, ...]
+
+
+@dataclass(frozen=True)
+class AlikeClaim:
+    """Whether all models perform alike.
+
+    Yes, if of every two of them the interval of `ModelComparison.mean` lies within ``margin`` to either side of 0; no,
+    if two of them differ (p-value times number of pairs).
+
+    ``first`` and ``second`` are the pair that decides, ``mean`` is their difference.
+    """
+
+    answer: ClaimAnswer
+    margin: float
+    n_gts: int
+    first: str
+    second: str
+    mean: MeanDifference
+
+
+@dataclass(frozen=True)
+class CompactClaim:
+    """Whether Soft is the most compact model.
+
+    Yes, if it has the fewest features in every fold; no, if another model has fewer in every fold.
+
+    Attributes
+    ----------
+    sensitivity
+        Out-of-fold sensitivity that every model reaches: that of the best setting of the worst of them.
+    n_features
+        By model: features in each fold of its sparsest setting that is as sensitive.
+    """
+
+    answer: ClaimAnswer
+    sensitivity: float
+    n_features: dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class PenaltyClaim:
+    """Whether the penalty controls the number of features of Soft.
+
+    Spearman's rank correlation of the two along a path, the weakest of all normalizations. Yes, if it is -0.9 or less;
+    no, if it is -0.5 or more. ``fewest`` and ``most`` are features along the paths.
+    """
+
+    answer: ClaimAnswer
+    correlation: float
+    n_penalties: int
+    fewest: int
+    most: int
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftClaim:
+    """Whether unseen patients have more false positives per image than thresholds were locked for.
+
+    Yes, if the interval of every model lies above the target; no, if that of no model reaches above it.
+
+    ``table`` has model, estimate, lower and upper: false positives per image at the locked thresholds.
+    """
+
+    answer: ClaimAnswer
+    fp_target: float
+    table: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class WeightsClaim:
+    """Whether the weights of the mixture follow the readers' sensitivities.
+
+    Spearman's rank correlation of the two with its interval (Bonett and Wright 2000), which is missing with fewer than
+    four readers. Yes, if the interval lies above 0; no, if it lies below 0.5.
+    """
+
+    answer: ClaimAnswer
+    correlation: float
+    lower: float
+    upper: float
+    n_readers: int
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """The paper's claims, asked of this study; None where the run has not what a question is about."""
+
+    alike: AlikeClaim | None
+    compact: CompactClaim | None
+    penalty: PenaltyClaim | None
+    false_positives: ShiftClaim | None
+    weights: WeightsClaim | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,9 +565,10 @@ class StudyResults:
     supported, support
         Name of the model that out-of-fold scores support, which the detector is: the most compact that cannot be told
         from the best; and the comparison.
-    tables
-        Table 1 as in the paper (in-sample thresholds, "fp"), with "ignore", and with the out-of-fold thresholds that
-        the detector has under the study's own treatment.
+    table, paper
+        Table 1 with the thresholds that the detector has under the study's own counting, and as in the paper.
+    claims
+        The paper's claims.
     comparisons
         Every two models under both treatments.
     subgroups
@@ -497,7 +598,9 @@ class StudyResults:
     verdict: Verdict
     supported: str
     support: SettingChoice
-    tables: list[Table1]
+    table: PerformanceTable
+    paper: PaperPerformance
+    claims: Claims
     comparisons: list[ModelComparison]
     gallery: Gallery
     subgroups: list[Subgroup]
@@ -513,16 +616,6 @@ class StudyResults:
         return self.headline.counted or self.model(self.supported).counted[0]
 
 
-def rename_lengths(value: Any) -> Any:
-    """Return what an earlier version wrote with the names of lengths as they are now: without _mm, in any unit."""
-    if isinstance(value, list):
-        return [rename_lengths(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    found = {OLD_LENGTHS.get(name, name): rename_lengths(one) for name, one in value.items()}
-    return found | {"unit": "percent"} if found.get("unit") == "fraction" else found
-
-
 def read_results(path: Path) -> StudyResults:
     """Read ``results.json`` back.
 
@@ -532,9 +625,6 @@ def read_results(path: Path) -> StudyResults:
         If the file is not what this version writes.
     """
     record = read_json(path)
-    if isinstance(record, dict) and record.get("schema") == BEFORE:
-        record = rename_lengths(record) | {"schema": SCHEMA}
-        record["unit"] = record["settings"].get("units", {}).get("unit", "mm")
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         raise FormatError(f"{path}: its schema is not {SCHEMA} (run the study again with this version)")
     return from_json(StudyResults, record, str(path))

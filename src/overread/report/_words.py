@@ -24,12 +24,16 @@ from overread import _text as words
 from overread._text import difference_with_limits
 from overread.domains import domain_of
 from overread.report._results import (
+    AlikeClaim,
+    CompactClaim,
     FeatureWeight,
     ModelComparison,
     ModelResult,
+    PenaltyClaim,
+    ShiftClaim,
     StudyResults,
-    Table1,
     Verdict,
+    WeightsClaim,
 )
 from overread.tables import UNIT_WORDS
 
@@ -148,12 +152,16 @@ def list_cards(results: StudyResults) -> list[Card]:
 
     def limits(measure: str) -> str:
         _, lower, upper = values[measure]
-        return "" if isnan(lower) else f" ({100 * results.level:g} %: {percent(lower)} to {percent(upper)})"
+        return (
+            ""
+            if isnan(lower)
+            else f" ({100 * results.level:g} % interval {percent(lower)} to {percent(upper)})"
+        )
 
     return [
         Card(
             percent(values["gt_sensitivity"][0]),
-            f"of {count(counted.test.n_gts, 'golden object')} of {where_measured(results)} found"
+            f"of {count(counted.test.n_gts, 'golden object')} in {where_measured(results)} found"
             f"{limits('gt_sensitivity')}",
         ),
         Card(
@@ -163,7 +171,7 @@ def list_cards(results: StudyResults) -> list[Card]:
         Card(
             f"{values['fp_per_image'][0]:.2f}",
             f"false positives per {'' if is_nested(results) else 'test '}image, at the "
-            f"{'thresholds' if is_nested(results) else 'threshold'} locked for {target:g} before",
+            f"{'thresholds' if is_nested(results) else 'threshold'} locked for {target:g}",
         ),
         Card(
             str(model.n_features),
@@ -205,7 +213,11 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
             f"{study.n_readings} by {count(study.n_readers, 'reader')}, "
             f"{name_range(study.fewest_readings, study.most_readings)} an image",
         ),
-        ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
+        (
+            "marks",
+            f"{study.n_marks} in {study.n_marked_images} of the images, merged into {study.n_objects} objects, "
+            f"{study.n_golden} golden",
+        ),
         *([("adjudication", tell_decisions(results))] if study.decisions else []),
         ("candidates", f"{found}; some candidate hits {reached} of {golden} golden objects"),
         (
@@ -224,14 +236,14 @@ def list_limits(results: StudyResults) -> list[str]:
     """Say what must not be concluded."""
     counted = results.detector
     limits = [
-        "The truth here is the readers' agreement, not a biopsy: an object that all readers missed counts as a false "
-        "positive where it is found."
+        "The reference is the agreement of readers, not a biopsy: an object that all readers missed counts as a false "
+        "positive when the detector finds it."
     ]
     n_gts = counted.test.n_gts
     if n_gts < FEW_OBJECTS:
         width = 100 * 1.96 * sqrt(0.25 / max(n_gts, 1))
         limits.append(
-            f"{count(n_gts, 'golden object')} of {where_measured(results)}: a sensitivity near one half is known to "
+            f"With {count(n_gts, 'golden object')} in {where_measured(results)}, a sensitivity near 50 % is known to "
             f"about \N{PLUS-MINUS SIGN}{width:.0f} points."
         )
     if counted.single_reader == "ignore":
@@ -243,16 +255,6 @@ def list_limits(results: StudyResults) -> list[str]:
     if unfinished:
         limits.append(f"Not converged: {unfinished}. Raise max_iter in study.toml.")
     return limits
-
-
-def name_table(table: Table1) -> str:
-    """Say how a version of Table 1 differs from that of the detector."""
-    if table.single_reader == "fp":
-        return (
-            "As in the paper: thresholds from the scores of the images that the models were fitted to, and candidates "
-            "on objects of a single reader count as false positives"
-        )
-    return "With thresholds from the scores of the images that the models were fitted to"
 
 
 def name_size_range(stratum: str, unit: str = "mm") -> str:
@@ -337,6 +339,103 @@ def find_mixture(results: StudyResults) -> ModelResult | None:
     return next((model for model in results.models if len(model.reader_importance)), None)
 
 
+@dataclass(frozen=True)
+class ClaimLine:
+    """A question, its answer in a word, and what the answer rests on."""
+
+    question: str
+    answer: str
+    evidence: str
+
+
+def list_claims(results: StudyResults) -> list[ClaimLine]:
+    """Answer the paper's claims for this study, as far as the run can."""
+    claims = results.claims
+    told = (
+        None if claims.alike is None else _tell_alike(results, claims.alike),
+        None if claims.compact is None else _tell_compact(results, claims.compact),
+        None if claims.penalty is None else _tell_penalty(claims.penalty),
+        None if claims.false_positives is None else _tell_shift(results, claims.false_positives),
+        None if claims.weights is None else _tell_weights(results, claims.weights),
+    )
+    return [line for line in told if line is not None]
+
+
+def _tell_alike(results: StudyResults, claim: AlikeClaim) -> ClaimLine:
+    first, second = (results.model(name).title for name in (claim.first, claim.second))
+    mean = claim.mean
+    numbers = difference_with_limits(mean.difference, mean.lower, mean.upper, scale=100, digits=1)
+    margin = f"\N{PLUS-MINUS SIGN}{100 * claim.margin:g} points"
+    said = (
+        f"{second} minus {first}, the pair that decides: {numbers} points of GT sensitivity, mean over "
+        f"{name_fp_range(results)}, with its {100 * results.level:g} % interval. Models are alike if the interval of "
+        f"every pair lies within {margin}."
+    )
+    if claim.answer == "undecided" and max(-mean.lower, mean.upper) <= claim.margin:
+        said += f" It does, but {count(claim.n_gts, 'golden object')} are too few to show it."
+    return ClaimLine("Do the models perform alike?", claim.answer, said)
+
+
+def _tell_compact(results: StudyResults, claim: CompactClaim) -> ClaimLine:
+    counts = ", ".join(
+        f"{results.model(name).title} {name_range(min(folds), max(folds))}"
+        for name, folds in claim.n_features.items()
+    )
+    n_folds = len(next(iter(claim.n_features.values())))
+    said = (
+        f"Features over {count(n_folds, 'fold')}, where every model finds at least {percent(claim.sensitivity)} out of "
+        f"fold: {counts}. The answer has to hold in every fold; folds share most of their patients, so this is thin "
+        "evidence."
+    )
+    return ClaimLine("Is Soft the most compact model?", claim.answer, said)
+
+
+def _tell_penalty(claim: PenaltyClaim) -> ClaimLine:
+    said = (
+        f"{claim.most} to {claim.fewest} features along {claim.n_penalties} rising penalties; rank correlation "
+        f"{claim.correlation:.2f}, where -1 means that the number falls throughout."
+    )
+    return ClaimLine("Does the penalty control the number of features?", claim.answer, said)
+
+
+def _tell_shift(results: StudyResults, claim: ShiftClaim) -> ClaimLine:
+    models = "; ".join(
+        f"{results.model(str(row.model)).title} {row.estimate:.2f} ({row.lower:.2f} to {row.upper:.2f})"
+        for row in claim.table.itertuples(index=False)
+    )
+    said = (
+        f"False positives per image at the thresholds locked for {claim.fp_target:g}, with "
+        f"{100 * results.level:g} % intervals: {models}."
+    )
+    return ClaimLine("Do false positives rise in unseen patients?", claim.answer, said)
+
+
+def _tell_weights(results: StudyResults, claim: WeightsClaim) -> ClaimLine:
+    limits = (
+        "too few for an interval"
+        if isnan(claim.lower)
+        else f"{100 * results.level:g} % interval {claim.lower:.2f} to {claim.upper:.2f}"
+    )
+    said = (
+        f"Rank correlation of weight and sensitivity {claim.correlation:.2f} over {count(claim.n_readers, 'reader')} "
+        f"({limits}). Yes needs an interval above 0, no an interval below 0.5."
+    )
+    return ClaimLine("Do the readers' weights follow their sensitivities?", claim.answer, said)
+
+
+def tell_correlation(results: StudyResults) -> str:
+    """Give the rank correlation of weights and sensitivities, with a blank before it; nothing where there is none."""
+    claim = results.claims.weights
+    return "" if claim is None else f" Their rank correlation is {claim.correlation:.2f}."
+
+
+def name_fp_range(results: StudyResults) -> str:
+    """Write the range of the study's FP targets."""
+    targets = results.fp_targets
+    ends = f"{min(targets):g} to {max(targets):g}" if len(targets) > 1 else f"{targets[0]:g}"
+    return f"{ends} false positives per image"
+
+
 Tone = Literal["good", "limited", "bad", "unsure"]
 
 TONES: Mapping[str, Tone] = {
@@ -348,11 +447,11 @@ TONES: Mapping[str, Tone] = {
     "too small": "unsure",
 }
 ADVICE = {
-    "among readers": "Try it in a study in which readers use it, on images of the place where it shall work.",
-    "below readers": "Train it on more images, and test it again. Until then it may at most point to places for a "
+    "among readers": "Try it in a study in which readers use it, on images from the site where it will be used.",
+    "below readers": "Train it on more images and test it again. Until then it may at most suggest places for a "
     "second look.",
     "too few readers": "Have more images read, by three readers or more: each is judged by what two others marked.",
-    "undecided": "Have more images read: the comparison with the readers is not sharp enough.",
+    "undecided": "Have more images read: this study is too small to compare the detector with the readers.",
     "chance": "Check that marks and images belong together, then train it on more images.",
     "too small": "Have more images read.",
 }
@@ -439,9 +538,9 @@ def _define_golden(results: StudyResults) -> str:
     marks = results.settings.get("labels", {}).get("score") == "marks"
     chair = ", unless a chair decided otherwise" if results.study.decisions else ""
     return (
-        f"Golden is an object with two marks or more{chair}."
+        f"An object is golden if it has at least two marks{chair}."
         if marks
-        else f"Golden is an object that two readers or more marked{chair}."
+        else f"An object is golden if at least two readers marked it{chair}."
     )
 
 
@@ -456,7 +555,7 @@ def _tell_numbers(results: StudyResults) -> str:
         f"no {level}" if isnan(verdict.lower) else f"{level} {_name_interval(verdict.lower, verdict.upper)}"
     )
     return (
-        f"It finds {percent(verdict.sensitivity, 0)} of {count(n_gts, 'golden object')} of {unseen} ({limits}), with "
+        f"It finds {percent(verdict.sensitivity, 0)} of {count(n_gts, 'golden object')} in {unseen} ({limits}), with "
         f"{verdict.fp_per_image:.2f} false positives per image."
     )
 
@@ -464,12 +563,12 @@ def _tell_numbers(results: StudyResults) -> str:
 def _tell_sensitivity(results: StudyResults) -> str:
     verdict, model = results.verdict, results.model(results.verdict.model)
     said = [
-        f"The detector is {model.title}, with {count(model.n_features, 'feature')}.",
+        f"The detector is the model {model.title} with {count(model.n_features, 'feature')}.",
         _tell_numbers(results),
         _define_golden(results),
     ]
     if not isnan(verdict.chance):
-        said.append(f"By chance it would find {percent(verdict.chance, 0)}.")
+        said.append(f"Chance alone would find {percent(verdict.chance, 0)}.")
     if is_nested(results) and verdict.sensitivity == 0 and verdict.fp_per_image == 0:
         said.append(
             "In the folds the models mark nothing at this threshold, so this says nothing of the detector, which is "
@@ -483,25 +582,24 @@ def _tell_readers(results: StudyResults) -> str:
     if not len(points):
         return "No reader could be judged by the others: that takes three readings of an image or more."
     said = [
-        "Each reader is judged by the objects that two of the others marked, and the detector by the same objects with "
-        f"as many false marks: {_name_all(len(points))} found {_name_range(points['sensitivity'])}, the detector "
+        "Each reader is compared with the detector on the objects that at least two other readers marked, at the same "
+        f"number of false positives: {_name_all(len(points))} found {_name_range(points['sensitivity'])}, the detector "
         f"{_name_range(points['detector_sensitivity'])}."
     ]
     left_out = len(points) - verdict.n_readers
     if left_out:
         said.append(
-            f"{count(left_out, 'reader')} judged on fewer than {verdict.fewest_objects} objects "
+            f"{count(left_out, 'reader')} with fewer than {verdict.fewest_objects} objects "
             f"{'does' if left_out == 1 else 'do'} not count in the verdict."
         )
     if verdict.median_reader is None:
         return " ".join(said)
     at = _find_median(results)
     said.append(
-        f"The {'median reader' if verdict.n_readers > 1 else 'reader compared'} is {verdict.median_reader}, with "
-        f"{at.fp_per_image:.2f} false marks per image. Detector minus reader, in points: "
-        f"{difference_with_limits(at.difference, at.lower, at.upper, scale=100, digits=0)}, with its "
-        f"{100 * results.level:g} % interval. It keeps up if the whole interval lies above "
-        f"-{100 * verdict.margin:.0f}. A reader found clearly more where the whole interval lies below 0."
+        f"Detector minus {'median reader' if verdict.n_readers > 1 else 'reader'} ({verdict.median_reader}, "
+        f"{at.fp_per_image:.2f} false positives per image), in points with the {100 * results.level:g} % interval: "
+        f"{difference_with_limits(at.difference, at.lower, at.upper, scale=100, digits=0)}. The detector keeps up if "
+        f"this interval lies above -{100 * verdict.margin:.0f}; a reader found clearly more if theirs lies below 0."
     )
     return " ".join(said)
 
@@ -558,13 +656,18 @@ def _name_range(shares: pd.Series[float]) -> str:
 def _tell_next(results: StudyResults) -> str:
     verdict, n_gts = results.verdict, results.detector.test.n_gts
     said = ADVICE[verdict.grade]
-    to_know = f"To know the sensitivity to \N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points"
+    width = f"\N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points"
     if verdict.objects_needed > n_gts:
         return (
-            f"{said} {to_know} takes up to {count(verdict.objects_needed, 'golden object')} of unseen patients, in "
-            f"{count(verdict.images_needed, 'image')} like these; here are {n_gts} (overread plan --locked)."
+            f"{said} A sensitivity known to {width} takes up to {count(verdict.objects_needed, 'golden object')} in "
+            f"unseen patients, or {count(verdict.images_needed, 'image')} like these; this study has {n_gts} "
+            "(overread plan --locked)."
         )
-    return f"{said} {to_know} these {count(n_gts, 'golden object')} are enough." if n_gts else said
+    return (
+        f"{said} The {count(n_gts, 'golden object')} suffice to know the sensitivity to {width}."
+        if n_gts
+        else said
+    )
 
 
 def _list_cautions(results: StudyResults) -> list[str]:

@@ -12,7 +12,7 @@ from overread.errors import InvalidInputError
 from overread.files import from_json, read_json
 from overread.marks import find_table
 from overread.models import BagClassifier, load_model
-from overread.report import Gallery, Pictures, RunHead, StudyResults, read_results, rename_lengths
+from overread.report import Gallery, Pictures, RunHead, StudyResults, read_results
 from overread.study._cohort import KEYS, Cohort
 from overread.study._settings import Settings, parse_settings
 from overread.study._store import FinishedRunFolder
@@ -20,7 +20,7 @@ from overread.study.stages.cohort import COHORT
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.scores import MATCHED, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Workspace
-from overread.tables import named, plain, read_table
+from overread.tables import plain, read_table
 
 
 class Run:
@@ -55,7 +55,7 @@ class Run:
     def pictures(self) -> Pictures:
         """Crops and examples of the page."""
         path = self._folder.readable("pictures.json")
-        return from_json(Pictures, rename_lengths(read_json(path)), str(path))
+        return from_json(Pictures, read_json(path), str(path))
 
     @cached_property
     def head(self) -> RunHead:
@@ -67,7 +67,7 @@ class Run:
     def settings(self) -> Settings:
         """Settings of the run, without how it was executed."""
         path = self._folder.readable("settings.json")
-        return parse_settings(rename_lengths(read_json(path)), str(path))
+        return parse_settings(read_json(path), str(path))
 
     @property
     def cohort(self) -> Cohort:
@@ -81,9 +81,7 @@ class Run:
         if not path.is_file():
             known = ", ".join(sorted(file.stem for file in path.parent.glob("*.parquet")))
             raise InvalidInputError(f"{self.root}: has no table {name!r}; it has {known}")
-        found, _ = plain(pd.read_parquet(self._folder.readable(f"tables/{name}.parquet")), place=str(path))
-        # Earlier versions wrote x_mm, whatever the unit.
-        return named(found, self.settings.units.unit)
+        return pd.read_parquet(self._folder.readable(f"tables/{name}.parquet"))
 
     def model(self, name: str) -> BagClassifier:
         """Return a fitted model: soft, b1, b2, ..."""

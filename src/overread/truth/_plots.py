@@ -30,19 +30,24 @@ READER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#F0E44
 READER_DASHES = ("-", "--", ":", "-.")
 OBJECT = "#E69F00"
 BAR = "#999999"
+# The paper's red and blue, of the same palette.
+SENSITIVITY, FALSE_POSITIVES = "#D55E00", "#0072B2"
 # Shows what surrounds the marks; chosen by eye.
 MARGIN_MM = 15.0
+ENDS = ((-1, "min"), (1, "max"))
 # More numbers than this lie on each other, and their list leaves the page; chosen by eye.
 MOST_NUMBERED = 20
 
 
 @dataclass(frozen=True)
 class MarkedPicture:
-    """Pixels to draw under the marks, with their spacing."""
+    """Pixels to draw under the marks, with their spacing, and where their corner lies in the image."""
 
     pixels: NDArray[Any]
     mm_per_px_x: float
     mm_per_px_y: float
+    left: float = 0.0
+    top: float = 0.0
 
 
 def marks_figure(
@@ -51,16 +56,14 @@ def marks_figure(
     image_ids: Sequence[str],
     *,
     pictures: Mapping[str, MarkedPicture] | None = None,
-    upright: bool = False,
+    views: Mapping[str, tuple[float, float, float]] | None = None,
     unit: LengthUnit | None = None,
-    margin: float | None = None,
 ) -> Figure:
     """Draw the marks of each image, in the reader's colour, beside the merged objects (the paper's Figure 1).
 
     One row per image; columns: the image alone (where pictures are given), the marks, the objects. Golden
     objects are drawn solid, those of a single reader dashed, and a list gives the readers over the readings
-    and the probability of each; of more than 20 objects only their number is told. The view is the square around the
-    marks with a margin.
+    and the probability of each; of more than 20 objects only their number is told.
 
     Parameters
     ----------
@@ -70,16 +73,14 @@ def marks_figure(
         Images, from top to bottom.
     pictures
         Pixels by image id; None, or no entry for an image, leaves its background plain.
-    upright
-        One column per image in place of one row, for a narrow page.
+    views
+        Left, top and side of the square to show, by image id; else it is the square around all marks with a margin.
     unit
         Unit of lengths with plain names; None: their names end in it. It is written at the axes.
-    margin
-        Around the marks, in the unit; None: 15.
     """
     marks, unit = plain(marks, unit, "marks")
     truth, _ = plain(truth, unit, "truth")
-    word, pictures = UNIT_WORDS[unit], pictures or {}
+    word, pictures, views = UNIT_WORDS[unit], pictures or {}, views or {}
     missing = [image_id for image_id in image_ids if not (marks["image_id"] == image_id).any()]
     if missing or not image_ids:
         raise InvalidInputError(
@@ -90,53 +91,29 @@ def marks_figure(
     styles = _reader_styles(marks[marks["image_id"].isin(image_ids)])
     from matplotlib.lines import Line2D
 
-    if upright:
-        figure = empty_figure(2.7 * len(image_ids) + 0.4, 2.7 * len(titles) + 1.6)
-        axes = figure.subplots(len(titles), len(image_ids), squeeze=False).T
-    else:
-        figure = empty_figure(3.4 * len(titles) + 1.2, 3.4 * len(image_ids) + 0.8)
-        axes = figure.subplots(len(image_ids), len(titles), squeeze=False)
+    figure = empty_figure(2.1 * len(titles) + 1.1, 2.2 * len(image_ids) + 0.9)
+    axes = figure.subplots(len(image_ids), len(titles), squeeze=False)
     for row, image_id in zip(axes, image_ids, strict=True):
         drawn, objects = marks[marks["image_id"] == image_id], truth[truth["image_id"] == image_id]
+        view = views.get(image_id) or _square_around(drawn)
         for ax in row:
-            _draw_background(ax, drawn, pictures.get(image_id), MARGIN_MM if margin is None else margin)
+            _draw_background(ax, view, pictures.get(image_id))
         draw_marks(row[-2], drawn, styles)
         listed = _draw_objects(row[-1], objects)
-        if upright:
-            row[0].set_title(image_id, fontsize=9)
-            row[-1].set_xlabel("\n".join(listed), loc="left", fontsize=8)
-        else:
-            row[0].set_ylabel(f"{image_id}\ny ({word})")
-            row[-1].text(
-                1.03,
-                1.0,
-                "\n".join(listed),
-                transform=row[-1].transAxes,
-                va="top",
-                fontsize=9,
-                linespacing=1.4,
-            )
-    _name_panels(axes, titles, upright=upright, unit=word)
+        row[0].set_ylabel(f"{image_id}\ny ({word})", fontsize=9)
+        row[-1].text(
+            1.03, 1.0, "\n".join(listed), transform=row[-1].transAxes, va="top", fontsize=8, linespacing=1.4
+        )
+    for ax, title in zip(axes[0], titles, strict=True):
+        ax.set_title(title, loc="left", fontsize=10)
+    for ax in axes[-1]:
+        ax.set_xlabel(f"x ({word})", fontsize=9)
     lines = [Line2D([], [], color=colour, linestyle=dash) for colour, dash in styles.values()]
     names = [f"reader {reader}" for reader in styles]
     lines += [Line2D([], [], color=OBJECT, lw=2.5), Line2D([], [], color=OBJECT, lw=1.5, linestyle="--")]
     names += ["golden object: two readers or more", "object of one reader"]
-    figure.legend(
-        lines, names, loc="outside lower center", ncols=2 if upright else 4, frameon=False, fontsize=8
-    )
+    figure.legend(lines, names, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
-
-
-def _name_panels(axes: NDArray[Any], titles: Sequence[str], *, upright: bool, unit: str) -> None:
-    """Name the panels once: above the first row, or beside the first column."""
-    for ax, title in zip(axes[0], titles, strict=True):
-        if upright:
-            ax.set_ylabel(f"{title}\ny ({unit})")
-        else:
-            ax.set_title(title, loc="left")
-    if not upright:
-        for ax in axes[-1]:
-            ax.set_xlabel(f"x ({unit})")
 
 
 def _reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -148,18 +125,24 @@ def _reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
     }
 
 
-def _draw_background(ax: Axes, marks: pd.DataFrame, picture: MarkedPicture | None, margin: float) -> None:
-    """Show the square around the marks, y down, with the picture under it."""
-    reach = marks["semi_major"] + margin
-    left, right = (marks["x"] - reach).min(), (marks["x"] + reach).max()
-    top, bottom = (marks["y"] - reach).min(), (marks["y"] + reach).max()
-    half = 0.5 * max(right - left, bottom - top)
+def _square_around(marks: pd.DataFrame) -> tuple[float, float, float]:
+    """Return left, top and side of the square around marks, with a margin."""
+    reach = marks["semi_major"] + MARGIN_MM
+    low, high = ([(marks[name] + sign * reach).agg(end) for name in ("x", "y")] for sign, end in ENDS)
+    side = float(max(high[0] - low[0], high[1] - low[1]))
+    return 0.5 * float(low[0] + high[0]) - side / 2, 0.5 * float(low[1] + high[1]) - side / 2, side
+
+
+def _draw_background(ax: Axes, view: tuple[float, float, float], picture: MarkedPicture | None) -> None:
+    """Show a square, y down, with the picture under it."""
+    left, top, side = view
     if picture is not None:
         height, width = picture.pixels.shape[:2]
-        extent = (0.0, width * picture.mm_per_px_x, height * picture.mm_per_px_y, 0.0)
+        right, bottom = picture.left + width * picture.mm_per_px_x, picture.top + height * picture.mm_per_px_y
+        extent = (picture.left, right, bottom, picture.top)
         ax.imshow(picture.pixels, cmap="gray", extent=extent, interpolation="bilinear")
-    ax.set_xlim(0.5 * (left + right) - half, 0.5 * (left + right) + half)
-    ax.set_ylim(0.5 * (top + bottom) + half, 0.5 * (top + bottom) - half)
+    ax.set_xlim(left, left + side)
+    ax.set_ylim(top + side, top)
     ax.set_aspect("equal")
     ax.tick_params(labelsize=8)
 
@@ -243,8 +226,8 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     histogram.set_title("a", loc="left")
     upper = figure.add_subplot(grid[1])
     lower = figure.add_subplot(grid[2], sharex=upper)
-    _draw_rates(upper, readers, "sensitivity")
-    _draw_rates(lower, readers, "fp_per_image")
+    _draw_rates(upper, readers, "sensitivity", SENSITIVITY)
+    _draw_rates(lower, readers, "fp_per_image", FALSE_POSITIVES)
     upper.set(ylabel="sensitivity", ylim=(0, 1))
     upper.set_title("b", loc="left")
     upper.tick_params(labelbottom=False)
@@ -264,8 +247,8 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     return figure
 
 
-def _draw_rates(ax: Axes, readers: pd.DataFrame, rate: str) -> None:
+def _draw_rates(ax: Axes, readers: pd.DataFrame, rate: str, colour: str) -> None:
     """Bars of one rate, with its leave-one-out value as a diamond."""
     places = np.arange(len(readers))
-    ax.bar(places, readers[rate], color=BAR, width=0.7)
+    ax.bar(places, readers[rate], color=colour, width=0.7)
     ax.plot(places, readers[f"loo_{rate}"], "D", color="black", markerfacecolor="white", markersize=6)

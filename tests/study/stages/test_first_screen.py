@@ -168,9 +168,9 @@ def test_every_number_of_the_first_screen_is_that_of_a_recount(folder: Path, res
     assert f"with {np.count_nonzero(weights)} feature" in said["How good"]
     assert f"finds {100 * sensitivity:.0f} % of {golden.sum()} golden objects" in said["How good"]
     assert f"with {fp:.2f} false positives per image" in said["How good"]
-    assert f"here are {golden.sum()} (" in said["What next"]
+    assert f"this study has {golden.sum()} (" in said["What next"]
     chance = run.move(run.lock(1.0), seed=3, n_shifts=1)
-    assert f"By chance it would find {100 * chance:.0f} %." in said["How good"]
+    assert f"Chance alone would find {100 * chance:.0f} %." in said["How good"]
 
 
 def test_the_intervals_of_the_first_screen_are_those_of_a_bootstrap_by_hand(
@@ -182,7 +182,7 @@ def test_the_intervals_of_the_first_screen_are_those_of_a_bootstrap_by_hand(
     told = [
         tuple(
             float(number) / 100
-            for number in re.search(r"95 %: ([\d.]+) % to ([\d.]+) %", card.label).groups()
+            for number in re.search(r"95 % interval ([\d.]+) % to ([\d.]+) %", card.label).groups()
         )  # type: ignore[union-attr]
         for card in list_cards(results)[:2]
     ]
@@ -212,7 +212,7 @@ def test_the_size_of_the_next_study_follows_from_the_interval(folder: Path, resu
     factor = worth_of(worst, 0.05) / min(worth, n_gts)
     _, said = tell(results)
     told = re.search(
-        r"takes up to ([\d,]+) golden objects of unseen patients, in ([\d,]+) images", said["What next"]
+        r"takes up to ([\d,]+) golden objects in unseen patients, or ([\d,]+) images", said["What next"]
     )
     assert told is not None
     objects, images = (int(number.replace(",", "")) for number in told.groups())

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from overread.report import Gallery
-from overread.study.stages.gallery import sort_gallery
+from overread.study.stages.gallery import choose_examples, sort_gallery
+from overread.truth import merge_marks
 from study_chain import Chain, show_by_hand
 
 
@@ -61,3 +65,59 @@ def test_a_miss_that_no_candidate_reaches_has_no_score(chain: Chain) -> None:
     misses = gallery_at(chain, 100.0).misses
     assert misses.loc[~misses["reached"].astype(bool), "score"].isna().all()
     assert misses["score"].notna().any()
+
+
+def draw(image, reader, x, y, size, ratio=1.0):
+    return (image, reader, x, y, size, size * ratio, 0.0)
+
+
+def choose(rows):
+    columns = ["image_id", "reader_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+    marks = pd.DataFrame(rows, columns=columns).assign(mark_id=[f"m{i}" for i in range(len(rows))])
+    readings = marks[["image_id", "reader_id"]].drop_duplicates()
+    return choose_examples(marks, merge_marks(marks, readings))
+
+
+HARD = [draw("hard", "R1", 50, 50, 12), *(draw("hard", "R2", x, y, 4) for x, y in ((45, 45), (55, 55)))]
+EASY = [draw("easy", reader, 80 + i, 70, 6 + 0.2 * i) for i, reader in enumerate(("R1", "R2", "R3"))]
+# Two marks of one reader, others of another size, or fewer readers.
+LESS_EASY = [
+    *(draw("less", reader, 20, 20, 5) for reader in ("R1", "R2")),
+    *(draw("less", f"R{i}", 150, 150, 6 + 2 * i) for i in (1, 2, 3, 4)),
+]
+
+
+def test_examples_are_a_region_of_several_scales_and_an_easy_one():
+    for rows in (HARD + EASY + LESS_EASY, LESS_EASY + EASY[::-1] + HARD[::-1]):
+        hard, easy = choose(rows)
+        assert (hard.image_id, easy.image_id) == ("hard", "easy")
+        assert sorted(hard.marks["reader_id"]) == ["R1", "R2", "R2"]
+        assert (len(hard.objects), len(easy.objects)) == (3, 1)
+        assert sorted(easy.marks["reader_id"]) == ["R1", "R2", "R3"]
+
+
+def test_a_region_shows_its_marks_whole_and_what_else_reaches_into_it():
+    near, far = draw("hard", "R3", 70, 50, 4), draw("hard", "R3", 150, 50, 4)
+    hard, easy = choose([*HARD, near, far, *EASY])
+    # 24 mm across, seen 1.6 times as wide.
+    assert (hard.left, hard.top, hard.side) == pytest.approx((30.8, 30.8, 38.4))
+    assert sorted(hard.marks["x_mm"]) == [45, 50, 55, 70]
+    for one in (hard, easy):
+        drawn = one.marks[one.marks["x_mm"] != 70]
+        for name, start in (("x_mm", one.left), ("y_mm", one.top)):
+            assert (drawn[name] - drawn["semi_major_mm"] > start).all()
+            assert (drawn[name] + drawn["semi_major_mm"] < start + one.side).all()
+
+
+def test_marks_of_one_image_give_one_example_and_no_marks_none(chain: Chain):
+    assert [one.image_id for one in choose(HARD)] == ["hard"]
+    marks, truth = chain.load("tables/marks.parquet"), chain.load("tables/truth.parquet")
+    assert choose_examples(marks[:0], truth[:0]) == []
+    assert len({one.image_id for one in choose_examples(marks, truth)}) == 2
+
+
+@given(st.permutations([*HARD, *EASY, *LESS_EASY]))
+@settings(max_examples=20)
+def test_the_order_of_marks_does_not_matter(rows):
+    told = [(one.image_id, one.left, one.top, one.side) for one in choose(rows)]
+    assert told == [(one.image_id, one.left, one.top, one.side) for one in choose([*HARD, *EASY, *LESS_EASY])]

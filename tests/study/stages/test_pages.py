@@ -13,7 +13,7 @@ import pytest
 from overread.cli import main
 from overread.files import from_json, to_json
 from overread.images import read_image
-from overread.report import Pictures, read_results
+from overread.report import Pictures, read_results, write_latex
 from overread.study import Settings
 from overread.study.stages.pages import (
     FIGURES,
@@ -62,7 +62,8 @@ def test_the_command_writes_page_and_card_again(folder: Path, tmp_path: Path) ->
     assert main(["report", str(again)]) == 0
     assert {name: (again / name).read_bytes() for name in before} == before
     (again / "model_card.md").write_text("mine")
-    assert main(["report", str(again), "-o", str(tmp_path / "page.html")]) == 0
+    assert main(["report", str(again), "-o", str(tmp_path / "page.html"), "--latex"]) == 0
+    assert (tmp_path / "table_1.tex").read_text() == write_latex(read_results(again / "results.json"))
     assert (again / "model_card.md").read_text() == "mine"
 
 

@@ -10,7 +10,6 @@ from overread.files import to_json
 from overread.report import StudyResults
 from overread.study import Run
 from overread.study._settings import leave_out_unused
-from overread.study.stages.evaluation import choose_examples
 from study_chain import Chain
 
 
@@ -41,18 +40,6 @@ def test_quarantined_images_are_told(chain: Chain) -> None:
     lost = [{"image_id": "case 099", "kind": "image", "reason": "is not an image"}]
     (made,) = chain.call("results", quarantined=lost).values()
     assert to_json(made.study.quarantined) == lost
-
-
-def test_examples_are_the_images_with_most_to_see(chain: Chain) -> None:
-    marks, truth = chain.load("tables/marks.parquet"), chain.load("tables/truth.parquet")
-    weight = {
-        image: rows["n_marks"].sum() + 2 * min(len(rows), 3) for image, rows in truth.groupby("image_id")
-    }
-    chosen = choose_examples(marks, truth)
-    assert len(chosen) == 2
-    assert [weight[one.image_id] for one in chosen] == sorted(weight.values(), reverse=True)[:2]
-    for one in chosen:
-        assert len(one.marks) == one.objects["n_marks"].sum()
 
 
 def test_decisions_of_a_chair_are_counted(chain: Chain, results: StudyResults) -> None:

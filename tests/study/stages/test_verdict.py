@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.froc import ChanceLevel, FigureComparison, StudySize
+from overread.froc import ChanceLevel, FigureComparison, MeanDifference, StudySize
 from overread.report import Counted, ModelComparison, SetResult
 from overread.study.stages.performance import _find_better, reach_verdict
 
@@ -114,7 +114,9 @@ def test_without_an_interval_nothing_is_told() -> None:
 
 def test_a_better_model_is_named_only_if_it_is() -> None:
     figure = FigureComparison("wAFROC", 0.6, 0.7, 0.1, 0.02, 0.18, 0.95, 0.01, 0.01)
-    pair = ModelComparison("soft", "b1", "ignore", pd.DataFrame(), (figure,))
+    pair = ModelComparison(
+        "soft", "b1", "ignore", MeanDifference(0.1, 0.02, 0.18, 0.01), pd.DataFrame(), (figure,)
+    )
     assert judge(counted(0.8, 0.05), (pair,)).better_on_test == "b1"
     assert _find_better("b1", [pair], "ignore") is None
     assert _find_better("soft", [replace(pair, single_reader="fp")], "ignore") is None

@@ -346,9 +346,8 @@ def test_margin_and_interval_are_stated():
     points, counted, _, _ = CASES["an outlier"]
     about = {part.about: part.text for part in give_answer(answer(counted, points)).parts}
     assert about["Against the readers"] == (
-        "Each reader is judged by the objects that two of the others marked, and the detector by the same objects with "
-        "as many false marks: all four readers found 33 to 80 %, the detector 35 to 54 %. The median reader is R3, "
-        "with 0.40 false marks per image. Detector minus reader, in points: -31 (-38 to -24), with its 95 % interval. "
-        "It keeps up if the whole interval lies above -10. A reader found clearly more where the whole interval lies "
-        "below 0."
+        "Each reader is compared with the detector on the objects that at least two other readers marked, at the same "
+        "number of false positives: all four readers found 33 to 80 %, the detector 35 to 54 %. Detector minus median "
+        "reader (R3, 0.40 false positives per image), in points with the 95 % interval: -31 (-38 to -24). The detector "
+        "keeps up if this interval lies above -10; a reader found clearly more if theirs lies below 0."
     )

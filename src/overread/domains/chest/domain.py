@@ -114,11 +114,6 @@ class ChestDomain(Domain):
         return CROP_MM
 
     @classmethod
-    def margin(cls, settings: Plain) -> float | None:
-        """Leave it to the figure."""
-        return None
-
-    @classmethod
     def describe_processing(cls, settings: Plain) -> str:
         """Name the grid."""
         return f"pixels resampled to {GRID_MM:g} mm, brightness normalized by percentiles; no display window"

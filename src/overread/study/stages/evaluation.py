@@ -21,27 +21,29 @@ from overread.files import from_json, to_json
 from overread.froc import (
     AlphaChoice,
     Calibration,
+    Matching,
+    PerformanceTable,
     SettingChoice,
     calibration,
     compare_figures,
     compare_models,
+    froc_curve,
     performance_table,
     whole_curve_figures,
 )
 from overread.models import BagClassifier, count_features, name_as_in_files
 from overread.report import (
     SCHEMA,
-    Example,
     FeatureWeight,
     Headline,
     ModelComparison,
     ModelResult,
     PaperChoice,
+    PaperPerformance,
     Quarantined,
     SplitSummary,
     StudyResults,
     StudySummary,
-    Table1,
 )
 from overread.study._calibration import ScoreCalibration
 from overread.study._cohort import KEYS, Cohort, Split
@@ -49,11 +51,19 @@ from overread.study._settings import Settings, leave_out_unused
 from overread.study.models import MODELS
 from overread.study.models.base import StudyModel
 from overread.study.stages.calibration import find_places
+from overread.study.stages.claims import answer_claims
 from overread.study.stages.fitting import SKIPPED_FILE
-from overread.study.stages.gallery import describe_images, evaluate_subgroups, find_examples, sort_gallery
+from overread.study.stages.gallery import (
+    choose_examples,
+    describe_images,
+    evaluate_subgroups,
+    find_examples,
+    sort_gallery,
+)
 from overread.study.stages.performance import (
     evaluate_counting,
     judge_readers,
+    keep_corners,
     plan_test_set,
     reach_verdict,
     shown_point,
@@ -66,42 +76,48 @@ from overread.truth import DECISIONS, MergeOptions, ReaderStatistics
 NESTED = "all patients, each unseen (nested cross-validation)"
 
 
-def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -> list[Table1]:
-    """Make Table 1: as in the paper, with single-reader GTs ignored, and with the detector's thresholds."""
+def tabulate_performance(
+    matched: Mapping[str, MatchedScores], inputs: Inputs
+) -> tuple[PerformanceTable, PaperPerformance]:
+    """Make Table 1 with the detector's thresholds, and as in the paper."""
     settings = inputs.settings
-    wanted = [
-        ("in_sample", "fp"),
-        ("in_sample", "ignore"),
-        ("out_of_fold", settings.hits.single_reader),
-    ]
-    models = {name: inputs[f"models/{name}.json"] for name in matched}
-    titles = {name: MODELS[name].title for name in matched}
     options = settings.evaluation
+    titles = {name: MODELS[name].title for name in matched}
+    models = {titles[name]: inputs[f"models/{name}.json"] for name in matched}
     nested: dict[str, Any] = {}
     if inputs["cohort"].is_nested:
         nested = {"test_thresholds": [-fp for fp in options.fp_targets], "test_name": NESTED}
-    tables = []
-    for source, treatment in wanted:
-        sets = {titles[name]: one.under(treatment) for name, one in matched.items()}
-        table = performance_table(
-            {title: (one.training, one.test_at(source)) for title, one in sets.items()},
-            n_features={titles[name]: count_features(model) for name, model in models.items()},
+
+    def tabulate(pairs: dict[str, tuple[Matching, Matching]], **how: Any) -> PerformanceTable:
+        return performance_table(
+            pairs,
+            n_features={title: count_features(model) for title, model in models.items()},
             notes={
-                titles[name]: f"lambda={model.alpha:.3g}"
-                for name, model in models.items()
+                title: f"lambda={model.alpha:.3g}"
+                for title, model in models.items()
                 if hasattr(model, "alpha")
             },
-            thresholds_from=(
-                {title: one.out_of_fold for title, one in sets.items()} if source == "out_of_fold" else None
-            ),
             **nested,
+            **how,
             fp_targets=options.fp_targets,
-            n_bootstrap=options.n_bootstrap,
             seed=settings.seed,
             level=options.level,
         )
-        tables.append(Table1(source, treatment, table))  # type: ignore[arg-type]
-    return tables
+
+    own = {titles[name]: one.under(settings.hits.single_reader) for name, one in matched.items()}
+    paper = {titles[name]: one.as_in_paper() for name, one in matched.items()}
+    return tabulate(
+        {title: (one.training, one.test_at("out_of_fold")) for title, one in own.items()},
+        thresholds_from={title: one.out_of_fold for title, one in own.items()},
+        n_bootstrap=options.n_bootstrap,
+    ), PaperPerformance(
+        tabulate(paper, objects="reached", n_bootstrap=0),
+        tabulate(paper, n_bootstrap=0),
+        *(
+            {title: keep_corners(froc_curve(pair[part]).to_frame()) for title, pair in paper.items()}
+            for part in (0, 1)
+        ),
+    )
 
 
 def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings) -> list[ModelComparison]:
@@ -115,18 +131,20 @@ def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings)
             "n_permutations": options.n_bootstrap,
             "seed": settings.seed,
         }
-        points = compare_models(one, two, fp_targets=options.fp_targets, **draws).table(options.level)
+        compared = compare_models(one, two, fp_targets=options.fp_targets, **draws)
         is_shown = treatment == settings.hits.single_reader and one.n_gts
         figures = (
             compare_figures(one, two, whole_curve_figures(one), level=options.level, **draws)
             if is_shown
             else ()
         )
-        found.append(ModelComparison(first, second, treatment, points, tuple(figures)))
+        mean = compared.mean_difference("gt_sensitivity", options.level)
+        found.append(
+            ModelComparison(first, second, treatment, mean, compared.table(options.level), tuple(figures))
+        )
     return found
 
 
-N_EXAMPLES = 2
 SPLITS = ("training", "validation", "test")
 
 
@@ -206,20 +224,6 @@ def _summarize_split(name: str, split: Split) -> SplitSummary:
     )
 
 
-def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
-    """Take the images whose merging shows most: several objects, several marks."""
-    weight = truth.groupby("image_id").agg(marks=("n_marks", "sum"), objects=("truth_id", "size"))
-    weight = weight.assign(told=weight["marks"] + 2 * weight["objects"].clip(upper=3)).sort_index()
-    names = weight.sort_values("told", ascending=False, kind="stable").index[:N_EXAMPLES]
-    return [
-        Example(
-            str(name),
-            *(table[table["image_id"] == name].reset_index(drop=True) for table in (marks, truth)),
-        )
-        for name in names
-    ]
-
-
 def describe_paper_choice(record: object, settings: Settings) -> PaperChoice:
     """Return the choice of lambda by the paper's rule with its bounds."""
     soft = settings.soft
@@ -287,6 +291,8 @@ def evaluate(inputs: Inputs) -> Made:
     lists = [name for name in (SKIPPED_FILE, "failed_models") if name in inputs]
     skipped = {name: why for one in lists for name, why in inputs[one].items()}
     comparisons = compare_all_models(matched, settings)
+    paper_choice = describe_paper_choice(inputs["tuning/paper.json"], settings) if "soft" in matched else None
+    table, paper = tabulate_performance(matched, inputs)
     reader_points = judge_readers(
         inputs["tables/readers.parquet"]["reader_id"],
         cohort.unseen,
@@ -311,9 +317,7 @@ def evaluate(inputs: Inputs) -> Made:
             *(inputs[f"tables/{name}.parquet"] for name in ("readings_per_image", "readers", "reader_pairs"))
         ),
         examples=choose_examples(inputs["tables/marks.parquet"], inputs["tables/truth.parquet"]),
-        paper_choice=describe_paper_choice(inputs["tuning/paper.json"], settings)
-        if "soft" in matched
-        else None,
+        paper_choice=paper_choice,
         models=models,
         skipped_models={MODELS[name].title: why for name, why in skipped.items()},
         headline=headline,
@@ -328,7 +332,17 @@ def evaluate(inputs: Inputs) -> Made:
         ),
         supported=supported,
         support=from_json(SettingChoice, inputs["supported.json"]["choice"], "supported.json"),
-        tables=tabulate_performance(matched, inputs),
+        table=table,
+        paper=paper,
+        claims=answer_claims(
+            models,
+            [pair for pair in comparisons if pair.single_reader == settings.hits.single_reader],
+            {name: inputs[f"tuning/{name}.json"]["fold_features"] for name in matched},
+            paper_choice,
+            inputs["tables/readers.parquet"],
+            fp_target=point[0],
+            level=options.level,
+        ),
         comparisons=comparisons,
         gallery=sort_gallery(
             supported,

@@ -127,6 +127,7 @@ def _choose_from_folds(inputs: Inputs, *, model: StudyModel, files: list[str]) -
         f"tuning/{model.name}.json": {
             "parameters": grid[choice.position],
             "choice": _tell_choice(choice, grid),
+            "fold_features": [n_features for _, n_features in trials if n_features],
         },
         f"tables/out_of_fold_{model.name}.parquet": chosen,
     }

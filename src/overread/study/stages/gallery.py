@@ -2,6 +2,8 @@
 
 Candidates that show what a feature looks at: one with a low value, one with a high value.
 
+Two regions that show what readers mark and what becomes of it (the paper's Figure 1).
+
 What the images are, and how the detector does in groups of them.
 """
 
@@ -14,10 +16,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from overread.froc import Matching, performance_by
 from overread.images import SpacingSource
-from overread.report import N_TOLD, Description, Gallery, ModelResult, Spread, Subgroup
+from overread.report import N_TOLD, Description, Example, Gallery, ModelResult, Spread, Subgroup
 from overread.study._cohort import KEYS, Cohort, Split
 from overread.study._settings import Evaluation
 from overread.study.intake._columns import measure_spread
@@ -138,6 +141,88 @@ def _choose_row(
     near = ranks[np.argsort(np.abs(ranks - place), kind="stable")][:n_near]
     fresh = (int(rank) for rank in near if str(images.iloc[order[rank]]) not in used)
     return int(order[next(fresh, place)])
+
+
+# A mark is of another scale if it is half as wide, and of the same if it is not wider by half; chosen by eye.
+OTHER_SCALE, SAME_SCALE = 2.0, 1.5
+# More small marks in a large one make a region no better an example.
+ENOUGH_SMALL = 3
+# Of the view to the marks, so that their surroundings can be seen; chosen by eye.
+ZOOM = 1.6
+
+
+def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
+    """Take a region that readers marked at several scales, and an easy one of another image."""
+    if marks.empty:
+        return []
+    near = _pair_marks(marks)
+    found = near.groupby("mark").agg(
+        n_small=("is_small", "sum"),
+        n_readers=("reader_id", "nunique"),
+        n_marks=("other", "size"),
+        spread=("log_size", np.ptp),
+    )
+    hard = found.assign(n_small=found["n_small"].clip(upper=ENOUGH_SMALL)).sort_values(
+        ["n_small", "n_readers", "spread"], ascending=False, kind="stable"
+    )
+    chosen = [int(hard.index[0])]
+    images = marks["image_id"].to_numpy()
+    others = found[images[found.index] != images[chosen[0]]]
+    if len(others):
+        is_easy = (others["n_marks"] == others["n_readers"]) & (others["spread"] <= np.log(SAME_SCALE))
+        easy = others.assign(is_easy=is_easy).sort_values(
+            ["is_easy", "n_readers", "spread"], ascending=[False, False, True], kind="stable"
+        )
+        chosen.append(int(easy.index[0]))
+    return [_cut_region(mark, near.loc[near["mark"] == mark, "other"], marks, truth) for mark in chosen]
+
+
+def _pair_marks(marks: pd.DataFrame) -> pd.DataFrame:
+    """List for each mark the marks whose centre lies within its larger axis, itself included."""
+    centres = marks[["x", "y"]].to_numpy(np.float64)
+    reach = marks["semi_major"].to_numpy(np.float64)
+    pairs = []
+    for rows in marks.reset_index(drop=True).groupby("image_id").indices.values():
+        inside = cKDTree(centres[rows]).query_ball_point(centres[rows], reach[rows], return_sorted=True)
+        pairs.append((np.repeat(rows, [len(one) for one in inside]), rows[np.concatenate(inside)]))
+    mark, other = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    readers = marks["reader_id"].to_numpy(object)
+    size = np.sqrt(reach * marks["semi_minor"].to_numpy(np.float64))
+    ratio = size[mark] / size[other]
+    return pd.DataFrame(
+        {
+            "mark": mark,
+            "other": other.astype(np.int64),
+            "reader_id": readers[other],
+            "is_small": (ratio >= OTHER_SCALE) & (readers[mark] != readers[other]),
+            "log_size": np.log(size[other]),
+        }
+    )
+
+
+def _cut_region(mark: int, others: pd.Series[int], marks: pd.DataFrame, truth: pd.DataFrame) -> Example:
+    """Take the square around some marks, and all marks and objects that reach into it."""
+    image_id = str(marks["image_id"].iloc[mark])
+    low, high = (
+        side(
+            marks[["x", "y"]].to_numpy(np.float64)[others]
+            + sign * marks["semi_major"].to_numpy(np.float64)[others, None],
+            axis=0,
+        )
+        for side, sign in ((np.min, -1), (np.max, 1))
+    )
+    side = ZOOM * float((high - low).max())
+    left, top = (float(middle) - side / 2 for middle in (low + high) / 2)
+
+    def reach_into(table: pd.DataFrame) -> pd.DataFrame:
+        own = table[table["image_id"] == image_id]
+        inside = [
+            (own[name] + own["semi_major"] > start) & (own[name] - own["semi_major"] < start + side)
+            for name, start in (("x", left), ("y", top))
+        ]
+        return own[inside[0] & inside[1]].reset_index(drop=True)
+
+    return Example(image_id, left, top, side, reach_into(marks), reach_into(truth))
 
 
 def describe_images(facts: pd.DataFrame, told: Description, unit: LengthUnit = "mm") -> Description:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -24,10 +23,9 @@ from overread.study.models.base import Fold, StudyModel
 from overread.study.stages.calibration import choose_model, fit_place_map
 from overread.study.stages.cohort import Folds, make_folds
 from overread.study.stages.fitting import CHOICE_SETTINGS, blame_model, choose_from_trials, score_held_out
-from overread.study.stages.scores import DETECTOR, SOURCES, TREATMENTS, name_scale
+from overread.study.stages.scores import DETECTOR, SCALES, name_scale, options_of_scale
 from overread.study.stages.stage import Inputs, Made, Stage, View
 
-SCALES = tuple(product(SOURCES, TREATMENTS))
 COLUMNS = (*KEYS, "score", "probability", *(name_scale(*scale) for scale in SCALES))
 INNER_COLUMNS = (*KEYS, "score")
 PARTS = (".parquet", "_inner.parquet", ".json")
@@ -136,9 +134,9 @@ def do_outer_fold(
     probabilities = score_map.apply(scores) if score_map.is_probability else np.nan
     table = held_out.candidates[KEYS].assign(score=scores, probability=probabilities)
     table = table.astype({"score": "float64", "probability": "float64"})
-    for source, treatment in SCALES:
-        locking = rest.matching.with_scores(own[source]).with_counting(single_reader=treatment)
-        table[name_scale(source, treatment)] = to_fp_scale(locking, scores)
+    for source, counting in SCALES:
+        locking = rest.matching.with_scores(own[source]).with_counting(**options_of_scale(counting))
+        table[name_scale(source, counting)] = to_fp_scale(locking, scores)
     record = {
         "parameters": grid[choice.position],
         "n_features": count_features(fitted),

@@ -22,13 +22,28 @@ Floats = NDArray[np.float64]
 SOURCES: tuple[Literal["in_sample", "out_of_fold"], ...] = ("in_sample", "out_of_fold")
 Treatment = Literal["ignore", "fp"]
 TREATMENTS: tuple[Treatment, ...] = ("ignore", "fp")
+PAPER_COUNTING = {
+    "single_reader": "fp",
+    "extra_hits": "ignore",
+    "shared_candidates": "all",
+    "repeats": "count",
+}
+"""How the paper counts, whatever the study's own settings are."""
+PAPER_SCALE = ("in_sample", "paper")
+SCALES = (*itertools.product(SOURCES, TREATMENTS), PAPER_SCALE)
+"""Source of thresholds and counting of the columns of scores that a nested run has for each model."""
 DETECTOR = "detector"
 """Stands among the models for what each outer fold of a nested run supports."""
 
 
-def name_scale(source: str, single_reader: str) -> str:
-    """Name the column of scores on the scale of thresholds from a source under a treatment."""
-    return f"nested_{source}_{single_reader}"
+def name_scale(source: str, counting: str) -> str:
+    """Name the column of scores on the scale of thresholds from a source under a counting."""
+    return f"nested_{source}_{counting}"
+
+
+def options_of_scale(counting: str) -> dict[str, str]:
+    """Return how a scale counts: by a treatment of single-reader GTs, or as the paper does."""
+    return PAPER_COUNTING if counting == PAPER_SCALE[1] else {"single_reader": counting}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +51,7 @@ class MatchedScores:
     """One model's scores of the candidates, matched: in sample, out of fold, and on the test set.
 
     Without a test set, ``test`` is all images, with scores of outer folds on the scale of `place_on_fp_scale`; there is
-    one scale for each source of thresholds and treatment of single-reader GTs (``nested``).
+    one for each of `SCALES` (``nested``).
     """
 
     training: Matching
@@ -54,8 +69,7 @@ class MatchedScores:
         nested: dict[tuple[str, str], Floats] | None = None
         if cohort.is_nested:
             nested = {
-                scale: scores[f"{unseen_by or name}_{name_scale(*scale)}"].to_numpy()
-                for scale in itertools.product(SOURCES, TREATMENTS)
+                scale: scores[f"{unseen_by or name}_{name_scale(*scale)}"].to_numpy() for scale in SCALES
             }
             unseen = nested["out_of_fold", cohort.counting.single_reader]
         else:
@@ -80,6 +94,11 @@ class MatchedScores:
         if self.nested is None:
             return self.test
         return self.test.with_scores(self.nested[source, self.test.counting.single_reader])
+
+    def as_in_paper(self) -> tuple[Matching, Matching]:
+        """Return training + validation and the test set as the paper counts; thresholds are in sample."""
+        training, test = (one.with_counting(**PAPER_COUNTING) for one in (self.training, self.test))
+        return training, test if self.nested is None else test.with_scores(self.nested[PAPER_SCALE])
 
     def thresholds(self, source: str, fp_targets: Sequence[float]) -> Floats:
         """Return the locked thresholds, which the test set has no say in; infinite where nothing is shown."""
