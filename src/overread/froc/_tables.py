@@ -27,6 +27,8 @@ from overread.froc._matching import Matching
 
 TRAINING = '"training+validation" data'
 TEST = "test data"
+Objects = Literal["all", "reached"]
+OF_OBJECTS: dict[Objects, str] = {"all": "", "reached": "; GTs that no candidate reaches are left out"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def performance_table(
     thresholds_from: Mapping[str, Matching] | None = None,
     test_thresholds: ArrayLike | None = None,
     test_name: str = TEST,
+    objects: Objects = "all",
     fp_targets: ArrayLike = FP_TARGETS,
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
@@ -115,6 +118,9 @@ def performance_table(
         validation: for scores by :func:`~overread.froc.to_fp_scale`.
     test_name
         What the test set is called.
+    objects
+        Sensitivities are shares of ``"all"`` GTs and images with one, or, as in the paper (footnote of section 6.1), of
+        those that some candidate ``"reached"``.
     fp_targets
         FP per image of the thresholds.
     n_bootstrap, seed, level
@@ -127,13 +133,11 @@ def performance_table(
         first = first or training
         source = (thresholds_from or {}).get(name, training)
         thresholds = operating_points(source, fp_targets=targets)["threshold"].to_numpy()
-        carried = source is not training
-        rows = [
-            _rows_of(training, TRAINING, targets, thresholds if carried else None, n_bootstrap, seed, level)
-        ]
+        carried = thresholds if source is not training else None
+        rows = [_rows_of(training, TRAINING, objects, targets, carried, n_bootstrap, seed, level)]
         if test is not None:
             carried_to = thresholds if test_thresholds is None else test_thresholds
-            rows.append(_rows_of(test, test_name, targets, carried_to, n_bootstrap, seed, level))
+            rows.append(_rows_of(test, test_name, objects, targets, carried_to, n_bootstrap, seed, level))
         results.append(
             ModelPerformance(name, tuple(rows), (notes or {}).get(name, ""), (n_features or {}).get(name))
         )
@@ -143,13 +147,14 @@ def performance_table(
         models=tuple(results),
         level=level if n_bootstrap else None,
         rule="" if first.counting.rule is None else first.counting.rule.describe(),
-        counting=f"candidates on single-reader GTs: {first.counting.single_reader}",
+        counting=f"candidates on single-reader GTs: {first.counting.single_reader}{OF_OBJECTS[objects]}",
     )
 
 
 def _rows_of(
     matching: Matching,
     set_name: str,
+    objects: Objects,
     targets: ArrayLike,
     thresholds: ArrayLike | None,
     n_bootstrap: int,
@@ -161,15 +166,20 @@ def _rows_of(
         matching, fp_targets=targets, thresholds=thresholds, n_bootstrap=max(n_bootstrap, 1), seed=seed
     )
     level_or_none = level if n_bootstrap else None
+    end = "_reached" if objects == "reached" else ""
+    gts, images = (
+        one.reached.sum() if objects == "reached" else len(one.reached)
+        for one in (matching.targets(), matching.positive_images())
+    )
     return PerformanceRows(
         set_name=set_name,
         induced=thresholds is not None,
         fp_per_image=tuple(result.points["fp_per_image"].tolist()),
-        gt_sensitivity=_sensitivities(result, "gt_sensitivity", level_or_none),
-        image_sensitivity=_sensitivities(result, "image_sensitivity", level_or_none),
+        gt_sensitivity=_sensitivities(result, f"gt_sensitivity{end}", level_or_none),
+        image_sensitivity=_sensitivities(result, f"image_sensitivity{end}", level_or_none),
         n_images=matching.n_images,
-        n_gts=matching.n_gts,
-        n_positive_images=len(np.unique(matching.gt_images)),
+        n_gts=int(gts),
+        n_positive_images=int(images),
     )
 
 
