@@ -297,7 +297,7 @@ def choose(training, validation, *, n_features=FEATURES, normalizations=None, n_
         ScoredSplit(matching(100, "t"), scores(100, training)),
         ScoredSplit(matching(50, "v"), scores(50, validation)),
         # At FP = 1.0 every candidate is shown, so the rule is judged at two values below.
-        AlphaRule(**({"fp_targets": (0.5, 0.8)} | rule)),
+        AlphaRule(**({"fp_targets": (0.5, 0.8), "n_standard_errors": 0} | rule)),
         n_bootstrap=n_bootstrap,
         seed=seed,
     )

@@ -35,6 +35,7 @@ def init(
     same_patient: Annotated[list[str] | None, Parameter(negative=())] = None,
     different: Annotated[list[str] | None, Parameter(negative=())] = None,
     region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
+    preset: Literal["paper"] | None = None,
     overwrite: Flag = False,
     json: Flag = False,
 ) -> None:
@@ -73,6 +74,8 @@ def init(
     region
         What the images are: chests, or other pictures whose objects lie in a bright field, where masks leave them, or
         anywhere. Without it: chests, unless most show no pair of lungs.
+    preset
+        paper: study.toml follows every rule of the paper; without it Overread's own defaults.
     overwrite
         Replace images.csv and study.toml.
     json
@@ -97,6 +100,7 @@ def init(
             in_pixels=mm_per_px == "px",
             region=region,
             images_table=images,
+            preset=preset or "",
         )
     emit(_record(made), lambda _: _print_made(made, folder), as_json=json)
 

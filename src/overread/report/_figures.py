@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from overread.domains import domain_of
-from overread.froc import plot_alpha_choice, plot_calibration, plot_setting_choices
+from overread.froc import nearest_to, plot_alpha_choice, plot_calibration, plot_setting_choices
 from overread.models import reader_importance_figure
 from overread.report._pictures import Pictures
 from overread.report._results import Counted, SetResult, StudyResults
-from overread.report._words import find_mixture, name_unit, nearest_to_one
+from overread.report._words import find_mixture, name_unit
 from overread.truth import MarkedPicture, marks_figure, readers_figure
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def lay_out_explorer(results: StudyResults) -> Explorer:
         bottom=BOTTOM,
         max_fp=max_fp,
         steps=steps,
-        start=steps.index(nearest_to_one(steps)),
+        start=steps.index(nearest_to(results.verdict.fp_target, steps)),
         panels=[
             _lay_out_panel(
                 measure,
@@ -285,8 +285,7 @@ def _lay_out_panel(
     tick = next(size for size in (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, np.inf) if max_fp / size <= N_TICKS)
     curves, diamonds = [], []
     for colour, one in models:
-        locked = one.locked[one.locked["source"] == "out_of_fold"]
-        for part, points in ((one.training, one.training.band), (one.test, locked)):
+        for part, points in ((one.training, one.training.band), (one.test, one.points)):
             is_test = part is one.test
             # Of the others too, bands and points would cover each other.
             outline = _outline_band(part.band, measure, max_fp) if is_test and one is detector else ""

@@ -33,7 +33,7 @@ from overread.domains import (
 )
 from overread.errors import FormatError, InvalidInputError, ModelFileError, UsageError
 from overread.files import Seal, from_json, later, parse_json, read_capped, to_json, write_atomically
-from overread.froc import non_max_suppression
+from overread.froc import OPERATING_FP, nearest_to, non_max_suppression
 from overread.models import BagClassifier, LinearBagClassifier, from_document, to_document
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
 from overread.study.models import MODELS
@@ -129,6 +129,8 @@ class Detector:
         Fingerprints of the images it was trained on; None where it does not say.
     means
         Average of each of `features` over the candidates it was trained on; None where it does not say.
+    operating_fp
+        False positives per image at which it works unless told otherwise; None where it does not say.
 
     Raises
     ------
@@ -147,6 +149,7 @@ class Detector:
     verdict: str = ""
     seen: TrainingFingerprints | None = None
     means: tuple[float, ...] | None = later(None)
+    operating_fp: float | None = later(None)
 
     def __post_init__(self) -> None:
         if self.repeats not in ("suppress", "count"):
@@ -175,6 +178,7 @@ class Detector:
         numbers = [
             *(part for point in self.operating_points for part in point.record().values()),
             *(self.means or ()),
+            *([] if self.operating_fp is None else [self.operating_fp]),
         ]
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
             raise ModelFileError("an operating point or a mean is not a number that makes sense")
@@ -231,8 +235,11 @@ class Detector:
         mask = find_mask(masks, path) if masks is not None and self.domain.needs_masks else None
         return self.domain.read(path, mm_per_px=mm_per_px, mask=mask)
 
-    def operating_point(self, fp: float) -> OperatingPoint:
-        """Return the operating point at this many false positives per image."""
+    def operating_point(self, fp: float | None = None) -> OperatingPoint:
+        """Return the operating point at this many false positives per image; without a number, its own."""
+        if fp is None:
+            targets = [point.fp_target for point in self.operating_points]
+            fp = nearest_to(self.operating_fp or OPERATING_FP, targets or [OPERATING_FP])
         for point in self.operating_points:
             if abs(point.fp_target - fp) < 1e-9:
                 return point
@@ -403,6 +410,7 @@ class Detector:
             **({"verdict": self.verdict} if self.verdict else {}),
             "seen": to_json(self.seen),
             **({} if self.means is None else {"means": list(self.means)}),
+            **({} if self.operating_fp is None else {"operating_fp": self.operating_fp}),
             **own,
         }
         return SEAL.spell(SEAL.close(payload))
@@ -450,6 +458,7 @@ class Detector:
                 if payload.get("seen") is None
                 else from_json(TrainingFingerprints, payload["seen"], "seen"),
                 means=from_json(tuple[float, ...], payload["means"], "means") if "means" in payload else None,
+                operating_fp=payload.get("operating_fp"),
             )
         except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
@@ -484,13 +493,13 @@ def make_detector(
     score_map: ScoreCalibration,
     points: Sequence[Mapping[str, Any]],
     pipeline: ImagePipeline,
-    counting: Any,
+    settings: Any,
     trained_on: str,
     verdict: str,
     seen: TrainingFingerprints,
     means: Iterable[float],
 ) -> Detector:
-    """Make the detector of a model, with its out-of-fold operating points.
+    """Make the detector of a model, with its operating points.
 
     Parameters
     ----------
@@ -500,15 +509,16 @@ def make_detector(
         Locked operating points of a run.
     pipeline
         What gave the candidates and features that the model was fitted to.
-    counting
-        Under which the points were locked: ``single_reader`` and ``repeats``.
+    settings
+        Under which the points were locked, ``[hits]`` and ``[evaluation]``.
     trained_on, verdict
         In words without names.
     seen, means
         Fingerprints of the images that the model was fitted to, and the averages of the features that it looks at over
         their candidates.
     """
-    wanted = (name, "out_of_fold", counting.single_reader)
+    evaluation = settings.evaluation
+    wanted = (name, evaluation.thresholds, settings.hits.single_reader)
     own = [
         _read_point(point)
         for point in points
@@ -522,11 +532,12 @@ def make_detector(
         operating_points=tuple(sorted(own, key=lambda point: point.fp_target)),
         domain=pipeline.domain,
         limit=pipeline.limit,
-        repeats=counting.repeats,
+        repeats=settings.hits.repeats,
         trained_on=trained_on,
         verdict=verdict,
         seen=seen,
         means=tuple(means),
+        operating_fp=evaluation.find_operating_fp(),
     )
 
 

@@ -47,6 +47,7 @@ from overread.report import (
 )
 from overread.study._calibration import ScoreCalibration
 from overread.study._cohort import KEYS, Cohort, Split
+from overread.study._presets import list_changes
 from overread.study._settings import Settings, leave_out_unused
 from overread.study.models import MODELS
 from overread.study.models.base import StudyModel
@@ -75,7 +76,7 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
     wanted = [
         ("in_sample", "fp"),
         ("in_sample", "ignore"),
-        ("out_of_fold", settings.hits.single_reader),
+        (settings.evaluation.thresholds, settings.hits.single_reader),
     ]
     models = {name: inputs[f"models/{name}.json"] for name in matched}
     titles = {name: MODELS[name].title for name in matched}
@@ -98,6 +99,7 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
                 {title: one.out_of_fold for title, one in sets.items()} if source == "out_of_fold" else None
             ),
             **nested,
+            objects=options.objects,
             fp_targets=options.fp_targets,
             n_bootstrap=options.n_bootstrap,
             seed=settings.seed,
@@ -233,6 +235,7 @@ def describe_paper_choice(record: object, settings: Settings) -> PaperChoice:
 
 FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules", "adjudication")
 SETTINGS = (
+    "preset",
     "inputs",
     "split",
     "region",
@@ -309,6 +312,7 @@ def evaluate(inputs: Inputs) -> Made:
         n_bootstrap=options.n_bootstrap,
         seed=settings.seed,
         settings=plain_settings(settings),
+        preset_changes=list_changes(plain_settings(settings)),
         study=summarize_study(inputs),
         readers=ReaderStatistics(
             *(inputs[f"tables/{name}.parquet"] for name in ("readings_per_image", "readers", "reader_pairs"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -19,7 +19,8 @@ from overread.study.models import MODELS
 from overread.study.stages.stage import Inputs, Made, Stage, View
 
 Floats = NDArray[np.float64]
-SOURCES: tuple[Literal["in_sample", "out_of_fold"], ...] = ("in_sample", "out_of_fold")
+Source = Literal["in_sample", "out_of_fold"]
+SOURCES: tuple[Source, ...] = ("in_sample", "out_of_fold")
 Treatment = Literal["ignore", "fp"]
 TREATMENTS: tuple[Treatment, ...] = ("ignore", "fp")
 DETECTOR = "detector"
@@ -36,17 +37,19 @@ class MatchedScores:
     """One model's scores of the candidates, matched: in sample, out of fold, and on the test set.
 
     Without a test set, ``test`` is all images, with scores of outer folds on the scale of `place_on_fp_scale`; there is
-    one scale for each source of thresholds and treatment of single-reader GTs (``nested``).
+    one scale for each source of thresholds and treatment of single-reader GTs (``nested``). ``own`` is the source of
+    the study's own thresholds.
     """
 
     training: Matching
     out_of_fold: Matching
     test: Matching
     nested: Mapping[tuple[str, str], Floats] | None = None
+    own: Source = "out_of_fold"
 
     @classmethod
     def from_table(
-        cls, cohort: Cohort, scores: pd.DataFrame, name: str, unseen_by: str = ""
+        cls, cohort: Cohort, scores: pd.DataFrame, name: str, own: Source, unseen_by: str = ""
     ) -> MatchedScores:
         """Take the columns of a model in a table of scores; the unseen ones may be those of another (`DETECTOR`)."""
         merged = cohort.split("training", "validation")
@@ -57,7 +60,7 @@ class MatchedScores:
                 scale: scores[f"{unseen_by or name}_{name_scale(*scale)}"].to_numpy()
                 for scale in itertools.product(SOURCES, TREATMENTS)
             }
-            unseen = nested["out_of_fold", cohort.counting.single_reader]
+            unseen = nested[own, cohort.counting.single_reader]
         else:
             unseen = scores.loc[~inside, name].to_numpy()
         return cls(
@@ -65,6 +68,7 @@ class MatchedScores:
             merged.matching.with_scores(scores.loc[inside, f"{name}_out_of_fold"].to_numpy()),
             cohort.unseen.matching.with_scores(unseen),
             nested,
+            own,
         )
 
     def under(self, single_reader: str) -> MatchedScores:
@@ -72,8 +76,8 @@ class MatchedScores:
         sets = (self.training, self.out_of_fold, self.test)
         training, out_of_fold, test = (one.with_counting(single_reader=single_reader) for one in sets)
         if self.nested is not None:
-            test = test.with_scores(self.nested["out_of_fold", single_reader])
-        return MatchedScores(training, out_of_fold, test, self.nested)
+            test = test.with_scores(self.nested[self.own, single_reader])
+        return replace(self, training=training, out_of_fold=out_of_fold, test=test)
 
     def test_at(self, source: str) -> Matching:
         """Return the test set with the scores that thresholds of a source are for; there are two in nested runs."""
@@ -81,11 +85,12 @@ class MatchedScores:
             return self.test
         return self.test.with_scores(self.nested[source, self.test.counting.single_reader])
 
-    def thresholds(self, source: str, fp_targets: Sequence[float]) -> Floats:
+    def thresholds(self, fp_targets: Sequence[float], source: Source | None = None) -> Floats:
         """Return the locked thresholds, which the test set has no say in; infinite where nothing is shown."""
         if self.nested is not None:
             return -np.asarray(fp_targets, dtype=np.float64)
-        return operating_points(self.source(source), fp_targets=fp_targets)["threshold"].to_numpy(np.float64)
+        locking = self.source(source or self.own)
+        return operating_points(locking, fp_targets=fp_targets)["threshold"].to_numpy(np.float64)
 
     def source(self, name: str) -> Matching:
         """Return the matching that thresholds are taken from."""
@@ -162,7 +167,8 @@ def _match_scores(inputs: Inputs) -> dict[str, MatchedScores]:
     """Match the scores of every model that was fitted."""
     cohort, scores = inputs["cohort"], inputs["tables/scores.parquet"]
     fitted = [name for name in inputs.settings.models.wanted if name in scores]
-    return {name: MatchedScores.from_table(cohort, scores, name) for name in fitted}
+    own = inputs.settings.evaluation.thresholds
+    return {name: MatchedScores.from_table(cohort, scores, name, own) for name in fitted}
 
 
 def _match_detector(inputs: Inputs) -> MatchedScores:
@@ -171,7 +177,8 @@ def _match_detector(inputs: Inputs) -> MatchedScores:
     if not inputs["cohort"].is_nested:
         matched: MatchedScores = inputs["matched"][name]
         return matched
-    return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, DETECTOR)
+    own = inputs.settings.evaluation.thresholds
+    return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, own, DETECTOR)
 
 
 def _lock_thresholds(inputs: Inputs) -> Made:
@@ -194,11 +201,15 @@ def _lock_thresholds(inputs: Inputs) -> Made:
 
 
 MATCHED = View(
-    "matched", reads=("cohort", "tables/scores.parquet"), settings=("models.wanted",), make=_match_scores
+    "matched",
+    reads=("cohort", "tables/scores.parquet"),
+    settings=("models.wanted", "evaluation.thresholds"),
+    make=_match_scores,
 )
 MATCHED_DETECTOR = View(
     "matched_detector",
     reads=("cohort", "matched", "supported.json", "tables/scores.parquet"),
+    settings=("evaluation.thresholds",),
     make=_match_detector,
 )
 OPERATING_POINTS = Stage(
