@@ -49,7 +49,12 @@ class MatchedScores:
 
     @classmethod
     def from_table(
-        cls, cohort: Cohort, scores: pd.DataFrame, name: str, own: Source, unseen_by: str = ""
+        cls,
+        cohort: Cohort,
+        scores: pd.DataFrame,
+        name: str,
+        unseen_by: str = "",
+        own: Source = "out_of_fold",
     ) -> MatchedScores:
         """Take the columns of a model in a table of scores; the unseen ones may be those of another (`DETECTOR`)."""
         merged = cohort.split("training", "validation")
@@ -168,7 +173,7 @@ def _match_scores(inputs: Inputs) -> dict[str, MatchedScores]:
     cohort, scores = inputs["cohort"], inputs["tables/scores.parquet"]
     fitted = [name for name in inputs.settings.models.wanted if name in scores]
     own = inputs.settings.evaluation.thresholds
-    return {name: MatchedScores.from_table(cohort, scores, name, own) for name in fitted}
+    return {name: MatchedScores.from_table(cohort, scores, name, own=own) for name in fitted}
 
 
 def _match_detector(inputs: Inputs) -> MatchedScores:
@@ -178,7 +183,7 @@ def _match_detector(inputs: Inputs) -> MatchedScores:
         matched: MatchedScores = inputs["matched"][name]
         return matched
     own = inputs.settings.evaluation.thresholds
-    return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, own, DETECTOR)
+    return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, DETECTOR, own)
 
 
 def _lock_thresholds(inputs: Inputs) -> Made:
