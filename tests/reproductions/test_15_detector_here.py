@@ -126,7 +126,7 @@ def test_detect_says_marks_here_beside_those_of_the_lock(trained, tmp_path, caps
         said[name] = capsys.readouterr().out
     marks = len(pd.read_csv(tmp_path / "known" / "detections.csv"))
     assert f"{marks / 2:.2f} marks per image here ({marks} in 2 images)" in said["known"]
-    assert "locked for 1 false positives per image, where it made 0.10 marks per image" in said["known"]
+    assert "locked for 0.5 false positives per image, where it made 0.10 marks per image" in said["known"]
     assert "more than chance explains" in said["known"]
     # A detector of before does not know; then nothing is compared.
     record = json.loads(said["old"])

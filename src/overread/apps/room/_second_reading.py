@@ -47,8 +47,8 @@ def keep_detections(
         raise UsageError(
             f"{place}: there is no such file (--detector takes detector.json, or a table of detections)"
         )
-    digest, kept = digest_of_file(place), store.setting("detector")
-    if kept is not None and (kept[0] != digest or fp not in (None, kept[1])):
+    digest, kept, is_table = digest_of_file(place), store.setting("detector"), place.suffix in TABLE_ENDINGS
+    if kept is not None and (kept[0] != digest or not (is_table or fp in (None, kept[1]))):
         raise UsageError(f"{place}: the room has another detector, or another --fp; one room keeps to one")
     done = {row["image_id"] for row in store.rows("SELECT image_id FROM detected")}
     sizes = {
@@ -56,7 +56,7 @@ def keep_detections(
         for row in store.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
     }
     todo = {image: files[image] for image in files if image in sizes and image not in done}
-    if place.suffix in TABLE_ENDINGS:
+    if is_table:
         tables = read_detections(place, files, dropped)
         store.set_setting("detector", kept or [digest, fp])
         store.set_setting("without_row", len(set(files) - set(tables)))
