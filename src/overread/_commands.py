@@ -523,15 +523,15 @@ def _sensitivity_table(results: StudyResults) -> Table:
         "FP per image\nunseen" if nested else "FP per image\nin test",
         "golden GTs\nfound" if nested else "golden GTs\nfound in test",
     )
+    source = results.detector.thresholds.replace("_", " ")
     title = (
         "All patients by nested cross-validation, thresholds locked in each fold without its patients"
         if nested
-        else "The test set, thresholds locked on training + validation (out of fold)"
+        else f"The test set, thresholds locked on training + validation ({source})"
     )
     table = make_table(header, (), right=slice(1, None), title=title)
     for model in results.models:
-        rows = model.counted[0].locked
-        rows = rows[rows["source"] == "out_of_fold"]
+        rows = model.counted[0].points
         shown = [rows[rows["measure"] == measure] for measure in ("gt_sensitivity", "fp_per_image")]
         pairs = zip(results.fp_targets, *(part.to_dict("records") for part in shown), strict=True)
         for row, (target, found, induced) in enumerate(pairs):

@@ -75,7 +75,7 @@ def test_all_candidates_as_json_and_a_summary_for_machines(run, trained, model, 
     assert [row["score"] for row in rows] == pytest.approx(expected["score"].tolist(), rel=1e-12)
     summary = json.loads(capsys.readouterr().out)
     assert summary["detections"] == sum(row["shown"] for row in rows)
-    assert summary["threshold"] == trained.detector.operating_point(1).threshold
+    assert summary["threshold"] == trained.detector.operating_point().threshold
 
 
 def test_a_folder_an_overlay_and_each_file_once(run, trained, model, tmp_path):

@@ -32,8 +32,8 @@ def test_the_json_adds_up(run, trained, model, found, capsys):
         best["score"], abs=1e-6
     )
     assert told["score"] == pytest.approx(best["score"])
-    assert (told["shown"], told["fp_target"]) == (True, 1.0)
-    assert told["threshold"] == trained.detector.operating_point(1.0).threshold
+    assert (told["shown"], told["fp_target"]) == (True, 0.5)
+    assert told["threshold"] == trained.detector.operating_point(0.5).threshold
 
 
 def test_people_see_words_first_and_formulas_on_demand(run, trained, model, found, capsys):

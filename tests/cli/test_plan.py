@@ -84,11 +84,11 @@ def spoken(size):
 
 
 def test_one_model_of_a_run_in_sentences(plan, models):
-    pilot = pilot_sensitivity(models["soft"], fp_target=1.0)
+    pilot = pilot_sensitivity(models["soft"], fp_target=0.5)
     told = " ".join(plan("folder").split())
     rows = " ".join(as_row(width, pilot.size_for(width)) for width in SIZES)
     assert told.startswith(
-        f"soft finds {100 * pilot.estimate:.1f} % of the golden objects at 1 FP per image, 95 % interval "
+        f"soft finds {100 * pilot.estimate:.1f} % of the golden objects at 0.5 FP per image, 95 % interval "
         f"{100 * pilot.lower:.1f} to {100 * pilot.upper:.1f} %: half-width {100 * pilot.half_width():.3g} points. "
         f"That rests on {spoken(pilot.size)}, unseen by the models; the golden objects are worth "
         f"{pilot.worth:.0f} independent ones (design effect {pilot.design_effect:.2f}). half-width golden objects"
@@ -113,7 +113,7 @@ def test_json_has_the_same_numbers(plan, models):
 def test_a_locked_threshold_for_images(plan, models):
     words = ("folder", "--locked", "--of", "image", "--half-width", "0.05", "--images", "900")
     told = json.loads(plan(*words, "--json"))
-    (threshold,) = operating_points(models["soft"], fp_targets=[1.0])["threshold"]
+    (threshold,) = operating_points(models["soft"], fp_targets=[0.5])["threshold"]
     pilot = pilot_sensitivity(models["soft"], threshold=threshold, measure="image_sensitivity")
     assert told["threshold"] == threshold
     assert told["planned"]["half_width"] == pytest.approx(pilot.half_width(images=900))
@@ -123,7 +123,7 @@ def test_a_locked_threshold_for_images(plan, models):
 
 
 def test_two_models(plan, models):
-    pilot = pilot_difference(models["soft"], models["b1"], fp_target=1.0)
+    pilot = pilot_difference(models["soft"], models["b1"], fp_target=0.5)
     both = ("folder", "--compare", "soft", "b1")
     told = " ".join(plan(*both, "--difference", "0.05", "--power", "0.9", "--images", "500").split())
     size = spoken(pilot.size_for_power(0.05, power=0.9))

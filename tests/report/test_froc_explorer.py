@@ -22,9 +22,9 @@ def values(points, max_fp):
     return fp, (BOTTOM - places[:, 1]) / (BOTTOM - TOP)
 
 
-def test_the_slider_takes_every_twentieth_and_leaves_the_rest_of_the_grid(explorer):
+def test_the_slider_takes_every_twentieth_and_leaves_the_rest_of_the_grid(explorer, results):
     assert explorer.steps == pytest.approx(np.linspace(0, 3, 61))
-    assert explorer.steps[explorer.start] == 1.0
+    assert explorer.steps[explorer.start] == results.verdict.fp_target
 
 
 def test_numbers_at_the_steps_are_those_of_the_band(explorer, results):

@@ -129,12 +129,13 @@ def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
         ("fp_targets = [0.5, 2.0]", "fp_targets = [0.5, 3.0]", {"operating_points", "results"}),
         long("n_bootstrap = 100", "n_bootstrap = 101", {"paper_choice", "grid_soft", "results"}),
         long("chance_shifts = 3", "chance_shifts = 2", {"results"}),
-        long("[b2]", "[b2]\nmax_iter = 999", {*try_on_folds("b2"), "b2", "results"}),
+        long("[b2]", "[b2]\nmax_iter = 999", {"grid_b2", *try_on_folds("b2"), "b2", "results"}),
         (
             "folds = 2",
             "folds = 3",
             {
                 "check_models",
+                "grid_b2",
                 "b2",
                 *(stage for name in MODELS for stage in try_on_folds(name, 3)),
                 *FOLLOWING,
@@ -147,13 +148,19 @@ def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
         long(
             "[models]",
             "[models]\nstandard_errors = 1.5",
-            {*(f"tuning_{name}" for name in MODELS), "supported", "results"},
+            {
+                "paper_choice",
+                "grid_soft",
+                *(f"tuning_{name}" for name in MODELS),
+                "supported",
+                "results",
+            },
         ),
         ("[b1]", "[boosted]\nn_trees = [7]\n[b1]", set()),
         long(
             "[evaluation]",
             "[evaluation]\nlevel = 0.9",
-            {"split", *try_on_folds("b2"), "b2", "results"},
+            {"split", "grid_b2", *try_on_folds("b2"), "b2", "results"},
         ),
     ],
 )

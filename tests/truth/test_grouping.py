@@ -29,28 +29,6 @@ def partition(groups):
     return {frozenset(np.flatnonzero(groups == group).tolist()) for group in np.unique(groups)}
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_stars_follow_the_papers_steps(seed):
-    """Steps 2 to 5 as a loop over a shrinking list."""
-    marks = crowded_marks(seed, 40)
-    pairs = pairs_of(marks, 0.4)
-    sizes = marks[:, 2]
-    hits = {i: set() for i in range(40)}
-    total = dict.fromkeys(range(40), 0.0)
-    for i, j, share in zip(pairs.first.tolist(), pairs.second.tolist(), pairs.share, strict=True):
-        hits[i].add(j), hits[j].add(i)
-        total[i] += share
-        total[j] += share
-    score = {i: len(hits[i]) for i in hits}
-    remaining, expected = set(hits), set()
-    while remaining:
-        seed_mark = max(remaining, key=lambda i: (score[i], round(total[i], 12), sizes[i], -i))
-        star = frozenset({seed_mark} | (hits[seed_mark] & remaining))
-        expected.add(star)
-        remaining -= star
-    assert partition(stars(pairs, sizes)) == expected
-
-
 def test_components_join_chains_that_stars_split():
     chain = Pairs(
         np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([0.5, 0.9, 0.5]), np.array([0.4, 0.8, 0.4])

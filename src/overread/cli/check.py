@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from overread._commands import Flag, emit, make_table, print_plain
 from overread._terminal import make_console
@@ -48,7 +48,13 @@ def check(
     """
     from overread._terminal import ProgressBar
     from overread.marks import check_image_files, find_path, scan_folder
-    from overread.study import check_feature_rows, check_pictures, check_units, read_settings_if_sound
+    from overread.study import (
+        check_feature_rows,
+        check_pictures,
+        check_units,
+        list_changes,
+        read_settings_if_sound,
+    )
 
     scan = scan_folder(study, derive_readings=derive_readings)
     problems = list(scan.problems)
@@ -57,15 +63,18 @@ def check(
         with nullcontext() if json else ProgressBar():
             problems += check_pictures(scan, study)
         problems += check_feature_rows(scan, study)
-    problems += check_units(scan, study, read_settings_if_sound(study))
+    settings = read_settings_if_sound(study)
+    problems += check_units(scan, study, settings)
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}
     rows = {kind: 0 if table is None else len(table) for kind, table in tables.items()}
     found = [problem.as_dict() for problem in problems]
+    changes = list_changes(settings.to_plain())
+    preset = None if changes is None else {"name": settings.preset, "changes": changes}
     emit(
-        {"rows": rows, "counts": counts, "problems": found},
-        lambda _: _show(problems, counts, rows),
+        {"rows": rows, "counts": counts, "problems": found, "preset": preset},
+        lambda _: _show(problems, counts, rows, preset),
         as_json=json,
     )
     if counts["error"]:
@@ -73,8 +82,11 @@ def check(
     return LeakageError.exit_code if counts["leakage"] else 0
 
 
-def _show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int]) -> None:
+def _show(
+    problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int], preset: dict[str, Any] | None
+) -> None:
     """Print the errors row by row and the warnings kind by kind, a table for each file, and a line with their sum."""
+    from overread.report import describe_preset
     from overread.tables import one_per_kind
 
     for file, group in groupby(problems, key=lambda problem: problem.file):
@@ -88,6 +100,8 @@ def _show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int
         f"{_plural(bad, 'error')}, {_plural(counts['warning'], 'warning')}" if problems else "no problems"
     )
     make_console().print(f"{verdict} in {total}")
+    if preset is not None:
+        print_plain(f"Preset: {describe_preset(**preset)}")
 
 
 def _show_file(file: str, problems: list[Problem]) -> None:

@@ -44,7 +44,7 @@ def detect(
     images: Annotated[list[Path], Parameter(consume_multiple=True, negative=())],
     *,
     output: OutputPath = Path("detections"),
-    fp: float = 1.0,
+    fp: float | None = None,
     format: Literal["csv", "json"] = "csv",
     mm_per_px: PixelSize = None,
     masks: Path | None = None,
@@ -71,7 +71,8 @@ def detect(
     output
         Folder for the results.
     fp
-        Operating point: false positives per image of training + validation.
+        Operating point: false positives per image of training + validation; default: the study's own, 0.5 unless it
+        says otherwise.
     format
         Of the table of detections.
     mm_per_px
@@ -114,7 +115,9 @@ def detect(
     if sr or gsps:
         refuse_other_than_dicom(paths)
     _make_folder(output)
-    request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps, masks=masks)
+    request = Request(
+        model, point.fp_target, all_candidates=all_candidates, documents=sr or gsps, masks=masks
+    )
     batch = Batch(request, journal, pictures=pictures, n_workers=choose_workers(workers, len(files)))
     ids = dict(zip(paths, names, strict=True))
     with ProgressBar():

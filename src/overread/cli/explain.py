@@ -55,7 +55,8 @@ def explain(
     masks
         Folder of masks, named as their images, for a detector whose region comes from masks.
     fp
-        Operating point: false positives per image of training + validation; default: the one nearest to 1.
+        Operating point: false positives per image of training + validation; default: the study's own, 0.5 unless it
+        says otherwise.
     top
         How many features to show.
     formulas
@@ -96,10 +97,8 @@ def _show(
 
 
 def _choose_point(model: Detector, fp: float | None) -> OperatingPoint | None:
-    """Return the operating point that is asked for, else the one nearest to 1; None where nothing is locked."""
-    if fp is not None:
-        return model.operating_point(fp)
-    return min(model.operating_points, key=lambda point: abs(point.fp_target - 1.0), default=None)
+    """Return the operating point that is asked for, else the detector's own; None where nothing is locked."""
+    return None if fp is None and not model.operating_points else model.operating_point(fp)
 
 
 def _find_shown(model: Detector, explained: Explanation, point: OperatingPoint | None) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from overread._terminal import make_console
 from overread._text import difference_with_limits, percent, percent_with_limits
 from overread.cli._froc_inputs import CountingOptions, ReadingOptions
 from overread.errors import UsageError
-from overread.froc import CHANCE_SHIFTS, FP_TARGETS
+from overread.froc import CHANCE_SHIFTS, FP_TARGETS, OPERATING_FP
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +32,7 @@ def froc(
     fp: Annotated[tuple[float, ...] | None, Parameter(negative=())] = None,
     n_shifts: int = CHANCE_SHIFTS,
     lock: Path | None = None,
-    lock_at: float = 0.5,
+    lock_at: float = OPERATING_FP,
     locked: Path | None = None,
     figure: Path | None = None,
     json: Flag = False,

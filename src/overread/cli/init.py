@@ -35,6 +35,7 @@ def init(
     same_patient: Annotated[list[str] | None, Parameter(negative=())] = None,
     different: Annotated[list[str] | None, Parameter(negative=())] = None,
     region: str | None = None,
+    preset: Literal["paper"] | None = None,
     overwrite: Flag = False,
     json: Flag = False,
 ) -> None:
@@ -74,6 +75,8 @@ def init(
         What the images are: chest; or other pictures whose objects lie in a bright field (field_of_view), inside masks
         (masks) or anywhere (all); or a kind that another package adds. Without it: chest, unless most images show no
         pair of lungs.
+    preset
+        paper: study.toml follows every rule of the paper; without it Overread's own defaults.
     overwrite
         Replace images.csv and study.toml.
     json
@@ -98,6 +101,7 @@ def init(
             in_pixels=mm_per_px == "px",
             region=region,
             images_table=images,
+            preset=preset or "",
         )
     emit(_record(made), lambda _: _print_made(made, folder), as_json=json)
 

@@ -555,6 +555,8 @@ class ImagePipeline:
         Most candidates of an image.
     only
         Patterns of the features to compute; none means all.
+    exclude
+        Patterns of those to leave out.
 
     Attributes
     ----------
@@ -564,16 +566,20 @@ class ImagePipeline:
         Change whenever the same image would give other candidates, or the same candidates other features.
     """
 
-    def __init__(self, domain: Domain, limit: int, only: Sequence[str] = ()) -> None:
+    def __init__(
+        self, domain: Domain, limit: int, only: Sequence[str] = (), exclude: Sequence[str] = ()
+    ) -> None:
         self.domain, self.limit = domain, limit
         self.feature_names = [
             name
             for name in domain.feature_names
-            if not only or any(fnmatchcase(name, pattern) for pattern in only)
+            if (not only or any(fnmatchcase(name, pattern) for pattern in only))
+            and not any(fnmatchcase(name, pattern) for pattern in exclude)
         ]
         if not self.feature_names:
+            without = f", exclude = {list(exclude)}" if exclude else ""
             raise InvalidInputError(
-                f"[features] only = {list(only)}: no feature of these images has such a name"
+                f"[features] only = {list(only)}{without}: no feature of these images has such a name"
             )
         chosen = hashlib.sha256("\n".join(self.feature_names).encode()).hexdigest()
         candidates, features = domain.versions
@@ -585,6 +591,8 @@ class ImagePipeline:
         return measure(self.domain, task, self.feature_names, self.limit)
 
 
-def image_pipeline(*, domain: Plain, limit: int, only: list[str]) -> ImagePipeline:
+def image_pipeline(
+    *, domain: Plain, limit: int, only: list[str], exclude: Sequence[str] = ()
+) -> ImagePipeline:
     """Make a pipeline from plain values, as a worker on another machine does."""
-    return ImagePipeline(domain_from_record(domain), limit, only)
+    return ImagePipeline(domain_from_record(domain), limit, only, exclude)

@@ -31,6 +31,7 @@ from ._counting import Counting as Counting
 from ._curve import MEASURES as MEASURES
 from ._curve import FrocCurve as FrocCurve
 from ._curve import froc_curve as froc_curve
+from ._curve import nearest_to as nearest_to
 from ._curve import operating_points as operating_points
 from ._curve import performance_at as performance_at
 from ._curve import sensitivity_at as sensitivity_at
@@ -39,6 +40,7 @@ from ._defaults import CHANCE_SHIFTS as CHANCE_SHIFTS
 from ._defaults import FP_TARGETS as FP_TARGETS
 from ._defaults import LEVEL as LEVEL
 from ._defaults import N_BOOTSTRAP as N_BOOTSTRAP
+from ._defaults import OPERATING_FP as OPERATING_FP
 from ._detections import Detections as Detections
 from ._detections import ForeignTruth as ForeignTruth
 from ._detections import Spacing as Spacing

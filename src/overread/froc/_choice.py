@@ -15,10 +15,12 @@ large sensitivity values and relatively small difference in sensitivity" between
 takes a value where the intervals cross. Here: at FP value f, lambda is accepted when, for GT and for image
 sensitivity,
 
-    max over lambda' of V(f, lambda') - V(f, lambda) <= tolerance    and    |T(f, lambda) - V(f, lambda)| <=
-    max_gap,
+    V(f, best) - V(f, lambda) <= max(tolerance, k e)    and    |T(f, lambda) - V(f, lambda)| <= max(max_gap, k g),
 
-V on validation and T on training, each set at its own threshold. The accepted sets are intersected over f.
+V on validation and T on training, each set at its own threshold. e is the standard error of the difference on the left,
+over resampled patients of validation, who judge both models; g that of T - V, over resampled patients of both sets. A
+difference within a standard error is one that the data cannot tell from none: with a third of the paper's 322 golden
+GTs in each set e is about the tolerance, with fewer it is larger. The accepted sets are intersected over f.
 
 Why a setting was chosen: out-of-fold sensitivity over the number of features.
 """
@@ -110,7 +112,7 @@ class AlphaChoice:
         The choice: its column in the scores, and what belongs to that column. In files the penalty is called ``lam``.
     intersects
         Whether any model is accepted at every FP value. If not, the choice is the model that would be
-        accepted at every FP value with the smallest widening of both bounds, and ``widening`` says by how
+        accepted at every FP value with the smallest widening of all bounds, and ``widening`` says by how
         much.
     table
         One row per FP value and model: fp_target, lam, normalization, n_features, training and validation
@@ -223,6 +225,8 @@ class AlphaRule:
         FP per image at which the rule has to hold.
     tolerance, max_gap
         Bounds, as fractions: below the best validation sensitivity, and between training and validation.
+    n_standard_errors
+        A bound that is smaller than so many standard errors of what it bounds is widened to them; 0: none is.
     pick
         Among the accepted, ``"sparsest"``: fewest features, then the higher mean validation sensitivity,
         then the larger lambda; ``"best"``: highest mean validation sensitivity, then fewest features, then
@@ -233,18 +237,24 @@ class AlphaRule:
     # Chosen by eye: the paper says "large" and "relatively small" and gives no numbers.
     tolerance: float = 0.02
     max_gap: float = 0.05
+    n_standard_errors: float = 1.0
     pick: Literal["sparsest", "best"] = "sparsest"
 
     def __post_init__(self) -> None:
         if self.pick not in ("sparsest", "best"):
             raise InvalidInputError(f"pick={self.pick!r}: use 'sparsest' or 'best'")
-        if not (self.tolerance >= 0 and self.max_gap >= 0):
-            raise InvalidInputError("tolerance, max_gap: need numbers >= 0")
+        if not min(self.tolerance, self.max_gap, self.n_standard_errors) >= 0:
+            raise InvalidInputError("tolerance, max_gap, n_standard_errors: need numbers >= 0")
 
-    def excess(self, train: Floats, valid: Floats) -> Floats:
-        """By how much each model breaks the rule at each FP value; not above 0 where it is accepted."""
-        shortfall = valid.max(axis=0) - valid - self.tolerance
-        gap = np.abs(train - valid) - self.max_gap
+    def excess(self, train: Floats, valid: Floats, errors: tuple[Floats, Floats] | None = None) -> Floats:
+        """By how much each model breaks the rule at each FP value; not above 0 where it is accepted.
+
+        ``errors`` are the standard errors of shortfalls and gaps, as `_find_errors` gives them; None: bounds stay.
+        """
+        of_shortfall, of_gap = (0.0, 0.0) if errors is None else errors
+        shortfall = valid.max(axis=0) - valid
+        shortfall -= np.maximum(self.tolerance, self.n_standard_errors * of_shortfall)
+        gap = np.abs(train - valid) - np.maximum(self.max_gap, self.n_standard_errors * of_gap)
         return np.asarray(np.maximum(shortfall, gap).max(axis=2))
 
     def choose(self, excess: Floats, valid: Floats, models: PathModels) -> int:
@@ -290,17 +300,18 @@ def choose_alpha(
             strict=True,
         )
     )
-    excess = rule.excess(train, valid)
+    errors = _find_errors(valid, train_replicates, valid_replicates)
+    excess = rule.excess(train, valid, errors)
     position = rule.choose(excess, valid, models)
     widening = float(excess.max(axis=1)[position])
     intersects = widening <= ROUNDING
     if not intersects:
         warnings.warn(
             "choose_alpha: the accepted intervals of lambda do not intersect; "
-            f"the choice would need both bounds {widening:.3f} wider",
+            f"the choice would need all bounds {widening:.3f} wider",
             stacklevel=2,
         )
-    frequencies, disjoint_share = _bootstrap_choices(train_replicates, valid_replicates, models, rule)
+    frequencies, disjoint_share = _bootstrap_choices(train_replicates, valid_replicates, errors, models, rule)
     table = _choice_table(models, targets, train, valid, excess <= ROUNDING)
     return AlphaChoice(
         position=position,
@@ -352,8 +363,23 @@ def _judge(
     return np.stack(estimates), np.stack(replicates, axis=1)
 
 
+def _find_errors(valid: Floats, train_replicates: Floats, valid_replicates: Floats) -> tuple[Floats, Floats]:
+    """Find the standard errors (model, FP value, measure) of the shortfall against the best, and of the gap."""
+    best = np.expand_dims(valid.argmax(axis=0), (0, 1))
+    shortfalls = np.take_along_axis(valid_replicates, best, axis=1) - valid_replicates
+    # The two sets are resampled independently of each other.
+    gaps = np.hypot(*(_deviation(one) for one in (train_replicates, valid_replicates)))
+    return _deviation(shortfalls), gaps
+
+
+def _deviation(replicates: Floats) -> Floats:
+    """Compute the standard deviation over the replicates that exist; 0 where there are fewer than two."""
+    usable = replicates[~np.isnan(replicates).any(axis=(1, 2, 3))]
+    return usable.std(axis=0, ddof=1) if len(usable) > 1 else np.zeros(replicates.shape[1:])
+
+
 def _bootstrap_choices(
-    train: Floats, valid: Floats, models: PathModels, rule: AlphaRule
+    train: Floats, valid: Floats, errors: tuple[Floats, Floats], models: PathModels, rule: AlphaRule
 ) -> tuple[Floats, float]:
     """Share of bootstraps that choose each model, and share in which the accepted sets do not intersect."""
     usable = ~(np.isnan(train).any(axis=(1, 2, 3)) | np.isnan(valid).any(axis=(1, 2, 3)))
@@ -362,7 +388,7 @@ def _bootstrap_choices(
     chosen = np.zeros(len(models))
     disjoint = 0
     for one_train, one_valid in zip(train[usable], valid[usable], strict=True):
-        excess = rule.excess(one_train, one_valid)
+        excess = rule.excess(one_train, one_valid, errors)
         chosen[rule.choose(excess, one_valid, models)] += 1
         disjoint += excess.max(axis=1).min() > ROUNDING
     return chosen / usable.sum(), float(disjoint / usable.sum())

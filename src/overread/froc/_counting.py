@@ -16,6 +16,7 @@ from overread.froc._defaults import CHANCE_SHIFTS as CHANCE_SHIFTS
 from overread.froc._defaults import FP_TARGETS as FP_TARGETS
 from overread.froc._defaults import LEVEL as LEVEL
 from overread.froc._defaults import N_BOOTSTRAP as N_BOOTSTRAP
+from overread.froc._defaults import OPERATING_FP as OPERATING_FP
 from overread.truth import HIT, HitRule
 
 SingleReader = Literal["fp", "ignore", "hit"]

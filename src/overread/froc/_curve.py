@@ -25,6 +25,7 @@ together, cut at -f, are therefore each fold cut at its own locked threshold.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -121,6 +122,11 @@ def _curve_at(matching: Matching, thresholds: Floats) -> FrocCurve:
         n_positive_images=n_positive,
         n_positive_images_reached=n_positive_reached,
     )
+
+
+def nearest_to(fp: float, fp_targets: Iterable[float]) -> float:
+    """Return the FP target that is nearest to a number of false positives per image; of two the smaller."""
+    return float(min(fp_targets, key=lambda target: (abs(target - fp), target)))
 
 
 def sensitivity_at(

@@ -41,5 +41,6 @@ from ._results import WeightsClaim as WeightsClaim
 from ._results import head_run as head_run
 from ._results import read_results as read_results
 from ._words import N_TOLD as N_TOLD
+from ._words import describe_preset as describe_preset
 from ._words import is_nested as is_nested
 from ._words import sum_up as sum_up

@@ -22,6 +22,7 @@ from overread.froc import (
     PAST_TARGETS,
     PerformanceRows,
     froc_figure,
+    nearest_to,
     plot_alpha_choice,
     plot_calibration,
     plot_setting_choices,
@@ -29,7 +30,7 @@ from overread.froc import (
 from overread.models import reader_importance_figure
 from overread.report._pictures import Crop, Pictures
 from overread.report._results import Counted, SetResult, StudyResults
-from overread.report._words import find_mixture, nearest_to_one
+from overread.report._words import find_mixture
 from overread.truth import MarkedPicture, marks_figure, readers_figure
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ def _draw_marks(results: StudyResults, pictures: Pictures) -> Figure:
 
 def _place_pixels(crop: Crop) -> MarkedPicture:
     pixels = crop.pixels()
-    spacing = crop.side_mm / len(pixels)
-    return MarkedPicture(pixels, spacing, spacing, crop.left_mm, crop.top_mm)
+    spacing = crop.side / len(pixels)
+    return MarkedPicture(pixels, spacing, spacing, crop.left, crop.top)
 
 
 def write_svg(name: str, draw: Callable[[], Figure]) -> str:
@@ -244,7 +245,7 @@ def lay_out_explorer(results: StudyResults) -> Explorer:
         bottom=BOTTOM,
         max_fp=max_fp,
         steps=steps,
-        start=steps.index(nearest_to_one(steps)),
+        start=steps.index(nearest_to(results.verdict.fp_target, steps)),
         panels=[
             _lay_out_panel(
                 measure,
@@ -318,8 +319,7 @@ def _lay_out_panel(
     tick = next(size for size in (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, np.inf) if max_fp / size <= N_TICKS)
     curves, diamonds = [], []
     for colour, one in models:
-        locked = one.locked[one.locked["source"] == "out_of_fold"]
-        for part, points in ((one.training, one.training.band), (one.test, locked)):
+        for part, points in ((one.training, one.training.band), (one.test, one.points)):
             is_test = part is one.test
             # Of the others too, bands and points would cover each other.
             outline = _outline_band(part.band, measure, max_fp) if is_test and one is detector else ""

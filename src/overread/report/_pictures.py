@@ -169,7 +169,7 @@ def cut_crop(
 
 def _cut_region(radiograph: DomainImage, region: Example) -> Crop:
     x, y = (start + region.side / 2 for start in (region.left, region.top))
-    return cut_crop(radiograph, x, y, caption=region.image_id, side_mm=region.side)
+    return cut_crop(radiograph, x, y, caption=region.image_id, side=region.side)
 
 
 def _gallery_places(gallery: Gallery, thing: str) -> Iterator[_Place]:

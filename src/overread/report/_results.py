@@ -245,9 +245,11 @@ class Counted:
         fp_target, threshold, measure, estimate, lower, upper; thresholds are fixed in the bootstrap. The rows of
         the measure fp_per_image are the induced FP per image.
     by_size
-        Sensitivity on the test set by size of the GT at the out-of-fold operating point nearest to 1 FP per image.
+        Sensitivity on the test set by size of the GT at the operating point.
     chance
         Sensitivities on the test set beside those of candidates moved to other images; None without GTs.
+    thresholds
+        Source of the study's own thresholds, which the detector has.
     """
 
     single_reader: Treatment
@@ -257,6 +259,12 @@ class Counted:
     locked: pd.DataFrame
     by_size: pd.DataFrame
     chance: ChanceLevel | None
+    thresholds: ThresholdSource = "out_of_fold"
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """Rows of ``locked`` at the study's own thresholds."""
+        return self.locked[self.locked["source"] == self.thresholds]
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,7 +475,7 @@ class Verdict:
     Attributes
     ----------
     model, fp_target
-        The supported model, and its operating point: locked out of fold at the FP target nearest to 1.
+        The supported model, and its operating point: the FP target nearest to ``[evaluation] operating_fp``.
     sensitivity, lower, upper, fp_per_image, chance
         GT sensitivity there on the test set with its interval, the induced FP per image, and the sensitivity of
         candidates moved to other images.
@@ -515,7 +523,7 @@ class Gallery:
     Attributes
     ----------
     model, fp_target, threshold
-        The operating point: locked out of fold at the FP target nearest to 1; NaN where no score reaches it.
+        The operating point, as the verdict's; NaN where no score reaches it.
     hits
         Golden GTs that are found, highest score first: image_id, the ellipse, n_readers, n_readings, score, and x, y
         and radius of the candidate.
@@ -549,8 +557,9 @@ class StudyResults:
         What a hit is, in words.
     fp_targets, level, n_bootstrap, seed
         Of the evaluation.
-    settings
-        All settings that the results depend on.
+    settings, preset_changes
+        All settings that the results depend on; those whose values differ from the preset that they name,
+        None without one.
     models, skipped_models
         Those that were fitted; and why others that were wanted could not be, by title.
     headline
@@ -605,6 +614,7 @@ class StudyResults:
     gallery: Gallery
     subgroups: list[Subgroup]
     feature_examples: pd.DataFrame
+    preset_changes: dict[str, Any] | None = None
 
     def model(self, name: str) -> ModelResult:
         """Return the model of a name."""

@@ -11,6 +11,7 @@ The chart, CLAIM 13 and CLAIM 33 are made of the same steps.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -100,11 +101,6 @@ def name_range(lowest: int, highest: int) -> str:
     return str(lowest) if lowest == highest else f"{lowest} to {highest}"
 
 
-def nearest_to_one(fp_targets: list[float]) -> float:
-    """Choose the FP target nearest to 1 per image."""
-    return min(fp_targets, key=lambda fp: abs(fp - 1.0))
-
-
 def is_nested(results: StudyResults) -> bool:
     """Whether the figures are cross-validated over all patients, for want of a test set."""
     return results.headline.kind == "nested"
@@ -140,11 +136,10 @@ def tell_intervals(results: StudyResults) -> str:
 
 
 def list_cards(results: StudyResults) -> list[Card]:
-    """Give the supported model's locked operating point nearest to 1 FP per image, and its size."""
+    """Give the supported model's locked operating point, and its size."""
     model, counted = results.model(results.supported), results.detector
-    target = nearest_to_one(results.fp_targets)
-    locked = counted.locked
-    here = locked[(locked["source"] == "out_of_fold") & (locked["fp_target"] == target)]
+    target, points = results.verdict.fp_target, counted.points
+    here = points[points["fp_target"] == target]
     values = {
         str(measure): tuple(float(value) for value in row)
         for measure, *row in here[["measure", "estimate", "lower", "upper"]].itertuples(index=False)
@@ -191,6 +186,12 @@ def tell_decisions(results: StudyResults) -> str:
     )
 
 
+def describe_preset(name: str, changes: Mapping[str, object]) -> str:
+    """Name a preset of the settings and the keys whose values differ from it."""
+    changed = ", ".join(f"{key} = {json.dumps(value)}" for key, value in changes.items())
+    return f"{name}; different from it: {changed}" if changed else f"{name}, every key as it has it"
+
+
 def list_facts(results: StudyResults) -> list[tuple[str, str]]:
     """Say what was run on what."""
     study = results.study
@@ -226,6 +227,11 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
         ),
         ("features", f"{study.n_features}" + (", the study's own" if study.own_features else "")),
         ("a hit is", results.rule),
+        *(
+            []
+            if results.preset_changes is None
+            else [("preset", describe_preset(results.settings["preset"], results.preset_changes))]
+        ),
         ("intervals", f"{100 * results.level:g} %, from {results.n_bootstrap:,} bootstraps over patients"),
         ("seed", str(results.seed)),
         ("version", f"overread {results.version}"),

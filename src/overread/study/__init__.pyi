@@ -25,6 +25,7 @@ from ._inputs import read_known_nodules as read_known_nodules
 from ._mark_rate import MarkRate as MarkRate
 from ._pipeline import Pipeline as Pipeline
 from ._pipeline import PipelineSpec as PipelineSpec
+from ._presets import list_changes as list_changes
 from ._run import RunReport as RunReport
 from ._run import find_study_candidates as find_study_candidates
 from ._run import list_reports as list_reports

@@ -135,6 +135,8 @@ class Split:
         What a hit is, and how hits and repeats are counted.
     n_max
         Most readings of an image, by which readers' weights are divided.
+    weighs_readers
+        Whether bags with soft labels count by the share of readers who read their image.
     parent
         What it is a part of; None for the whole.
     """
@@ -148,6 +150,7 @@ class Split:
     hits: pd.DataFrame
     counting: Counting
     n_max: int
+    weighs_readers: bool = True
     parent: Split | None = None
 
     @property
@@ -165,11 +168,11 @@ class Split:
     def bags(self, labels: Literal["soft", "golden"], *, spread: bool = False) -> Bags:
         """Read the features into bags.
 
-        Soft labels come with the weights of the readers; golden ones are hard, and candidates on other GTs are
-        negatives. With spread, features that stay on disk are read by the workers of the run's Dask cluster, if it has
-        one.
+        Soft labels come with the weights of the readers, if these count; golden ones are hard, and candidates on other
+        GTs are negatives. With spread, features that stay on disk are read by the workers of the run's Dask cluster, if
+        it has one.
         """
-        readings = self.readings if labels == "soft" else None
+        readings = self.readings if labels == "soft" and self.weighs_readers else None
         return self.grouping.make_bags(
             replace(self.features, is_spread=spread),
             labels=labels,
@@ -182,11 +185,11 @@ class Split:
     @cached_property
     def weight(self) -> float:
         """Sum of the weights of its bags with soft labels; their features are not read."""
+        readings = self.readings if self.weighs_readers else None
         bags = self.grouping.make_bags(
-            NoFeatures(), readings=self.readings, n_max=self.n_max, images=self.images, with_ids=False
+            NoFeatures(), readings=readings, n_max=self.n_max, images=self.images, with_ids=False
         )
-        assert bags.reader_weight is not None
-        return float(bags.reader_weight.sum())
+        return float(len(bags) if bags.reader_weight is None else bags.reader_weight.sum())
 
     @cached_property
     def reader_bags(self) -> ReaderBags:
@@ -244,6 +247,7 @@ class Split:
             hits=_select_hits(self.hits, inside["candidates"], inside["truth"]),
             counting=self.counting,
             n_max=self.n_max,
+            weighs_readers=self.weighs_readers,
             parent=self,
         )
 

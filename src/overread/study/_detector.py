@@ -33,14 +33,14 @@ from overread.domains import (
 )
 from overread.errors import FormatError, InvalidInputError, ModelFileError, UsageError
 from overread.files import Seal, from_json, later, parse_json, read_capped, to_json, write_atomically
-from overread.froc import non_max_suppression
+from overread.froc import OPERATING_FP, nearest_to, non_max_suppression
 from overread.models import BagClassifier, LinearBagClassifier, from_document, to_document
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
 from overread.study.models import MODELS
 from overread.tables import LengthUnit, named, plain
 
 if TYPE_CHECKING:
-    from overread.study._settings import Hits
+    from overread.study._settings import Settings
 
 SCHEMA = 3
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
@@ -132,6 +132,8 @@ class Detector:
         Fingerprints of the images it was trained on; None where it does not say.
     means
         Average of each of `features` over the candidates it was trained on; None where it does not say.
+    operating_fp
+        False positives per image at which it works unless told otherwise; None where it does not say.
 
     Raises
     ------
@@ -150,6 +152,7 @@ class Detector:
     verdict: str = ""
     seen: TrainingFingerprints | None = None
     means: tuple[float, ...] | None = later(None)
+    operating_fp: float | None = later(None)
 
     def __post_init__(self) -> None:
         if self.repeats not in ("suppress", "count"):
@@ -178,6 +181,7 @@ class Detector:
         numbers = [
             *(part for point in self.operating_points for part in point.record().values()),
             *(self.means or ()),
+            *([] if self.operating_fp is None else [self.operating_fp]),
         ]
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
             raise ModelFileError("an operating point or a mean is not a number that makes sense")
@@ -234,8 +238,11 @@ class Detector:
         mask = find_mask(masks, path) if masks is not None and self.domain.needs_masks else None
         return self.domain.read(path, mm_per_px=mm_per_px, mask=mask)
 
-    def operating_point(self, fp: float) -> OperatingPoint:
-        """Return the operating point at this many false positives per image."""
+    def operating_point(self, fp: float | None = None) -> OperatingPoint:
+        """Return the operating point at this many false positives per image; without a number, its own."""
+        if fp is None:
+            targets = [point.fp_target for point in self.operating_points]
+            fp = nearest_to(self.operating_fp or OPERATING_FP, targets or [OPERATING_FP])
         for point in self.operating_points:
             if abs(point.fp_target - fp) < 1e-9:
                 return point
@@ -409,6 +416,7 @@ class Detector:
             **({"verdict": self.verdict} if self.verdict else {}),
             "seen": to_json(self.seen),
             **({} if self.means is None else {"means": list(self.means)}),
+            **({} if self.operating_fp is None else {"operating_fp": self.operating_fp}),
             **own,
         }
         return SEAL.spell(SEAL.close(payload))
@@ -456,6 +464,7 @@ class Detector:
                 if payload.get("seen") is None
                 else from_json(TrainingFingerprints, payload["seen"], "seen"),
                 means=from_json(tuple[float, ...], payload["means"], "means") if "means" in payload else None,
+                operating_fp=payload.get("operating_fp"),
             )
         except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
@@ -490,13 +499,13 @@ def make_detector(
     score_map: ScoreCalibration,
     points: Sequence[Mapping[str, object]],
     pipeline: ImagePipeline,
-    counting: Hits,
+    settings: Settings,
     trained_on: str,
     verdict: str,
     seen: TrainingFingerprints,
     means: Iterable[float],
 ) -> Detector:
-    """Make the detector of a model, with its out-of-fold operating points.
+    """Make the detector of a model, with its operating points.
 
     Parameters
     ----------
@@ -506,15 +515,16 @@ def make_detector(
         Locked operating points of a run.
     pipeline
         What gave the candidates and features that the model was fitted to.
-    counting
-        Under which the points were locked: ``single_reader`` and ``repeats``.
+    settings
+        Under which the points were locked, ``[hits]`` and ``[evaluation]``.
     trained_on, verdict
         In words without names.
     seen, means
         Fingerprints of the images that the model was fitted to, and the averages of the features that it looks at over
         their candidates.
     """
-    wanted = (name, "out_of_fold", counting.single_reader)
+    evaluation = settings.evaluation
+    wanted = (name, evaluation.thresholds, settings.hits.single_reader)
     own = [
         _read_point(point)
         for point in points
@@ -528,11 +538,12 @@ def make_detector(
         operating_points=tuple(sorted(own, key=lambda point: point.fp_target)),
         domain=pipeline.domain,
         limit=pipeline.limit,
-        repeats=counting.repeats,
+        repeats=settings.hits.repeats,
         trained_on=trained_on,
         verdict=verdict,
         seen=seen,
         means=tuple(means),
+        operating_fp=evaluation.find_operating_fp(),
     )
 
 

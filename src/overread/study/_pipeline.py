@@ -65,6 +65,7 @@ class PipelineSpec:
                 "domain": domain_of(plain).from_settings(plain).to_record(),
                 "limit": settings.candidates.limit,
                 "only": settings.features.only,
+                **({"exclude": settings.features.exclude} if settings.features.exclude else {}),
             }
         )
 

@@ -97,10 +97,16 @@ class Run:
         matched: MatchedScores = self._workspace.load("matched")[model]
         return matched
 
-    def threshold(self, model: str, fp_target: float, *, source: str = "out_of_fold") -> float | None:
+    def threshold(self, model: str, fp_target: float, *, source: str | None = None) -> float | None:
         """Return the detector's locked threshold under the study's own treatment; None where nothing is shown."""
         points = read_json(self._folder.readable("operating_points.json"))
-        wanted = (model, source, self.settings.hits.single_reader, fp_target)
+        settings = self.settings
+        wanted = (
+            model,
+            source or settings.evaluation.thresholds,
+            settings.hits.single_reader,
+            fp_target,
+        )
         for point in points:
             if (point["model"], point["source"], point["single_reader"], point["fp_target"]) == wanted:
                 return point["threshold"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
-from overread._sections import FpTargets, Fraction, Positive, Section, describe_keys, make_section
+from overread._sections import FpTarget, FpTargets, Fraction, Positive, Section, describe_keys, make_section
 from overread._text import shell_word
 from overread.bags import is_division
 from overread.domains import (
@@ -40,11 +40,14 @@ from overread.froc import (
     FP_TARGETS,
     LEVEL,
     N_BOOTSTRAP,
+    OPERATING_FP,
     REPEATS,
     SINGLE_READER,
     SIZE_BINS_MM,
     check_draws,
+    nearest_to,
 )
+from overread.study._presets import PRESETS, lay_over
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.tables import LengthUnit
 from overread.truth import (
@@ -155,12 +158,16 @@ class Labels(LabelSection):
 
     Attributes
     ----------
+    reader_weights
+        Whether a bag counts by the share of readers who read its image (a_mu of the paper's appendix); otherwise all
+        bags count the same.
     groups
         Labels of marks that are one kind of object, by the name of the kind; each group gets truth, models and a
         detector of its own, and one page joins them. Empty: all marks are one kind. For example
         {exudates = ["Hard_exudates"], red = ["Haemorrhages", "Red_small_dots"]}.
     """
 
+    reader_weights: bool = True
     groups: dict[Annotated[str, Field(pattern=GROUP_NAME)], Annotated[list[str], Field(min_length=1)]] = (
         Field(default_factory=dict)
     )
@@ -179,7 +186,7 @@ class Labels(LabelSection):
 
     def make_options(self) -> LabelOptions:
         """Return the options of the soft labels."""
-        return LabelOptions(**{name: value for name, value in dict(self).items() if name != "groups"})
+        return LabelOptions(**{name: getattr(self, name) for name in LabelSection.model_fields})
 
 
 class OwnTables(Section):
@@ -271,9 +278,12 @@ class FeatureChoice(Section):
     ----------
     only
         Patterns of names; empty: all. For example ["glcm_*", "shape.*"].
+    exclude
+        Patterns of names that are left out. For example ["learned.*"].
     """
 
     only: list[str] = Field(default_factory=list)
+    exclude: list[str] = Field(default_factory=list)
 
 
 class HitsBase(Section):
@@ -348,7 +358,8 @@ class Models(Section):
     choice_fp_targets
         False positives per image over which the sensitivity of a setting is averaged.
     standard_errors
-        Accepted shortfall of a sparser setting against the best one, in standard errors of their difference.
+        Differences in sensitivity within so many standard errors count as none: those of a sparser setting against the
+        best one, and those that the paper's rule for the penalty bounds.
     """
 
     wanted: Annotated[list[str], Field(min_length=1)] = Field(default_factory=lambda: [*DEFAULT_MODELS])
@@ -374,6 +385,14 @@ class Evaluation(Section):
     ----------
     fp_targets
         False positives per image at which sensitivity is reported.
+    operating_fp
+        False positives per image at which the detector works and of which the report speaks first; the nearest of
+        fp_targets is taken.
+    thresholds
+        Scores of training + validation on which thresholds are locked: out_of_fold, by models that did not see the
+        patient, or in_sample, as in the paper.
+    objects
+        Table 1 is of all golden objects, or, as in the paper, of those that are reached by a candidate.
     n_bootstrap
         Draws of patients for the intervals.
     level
@@ -393,6 +412,9 @@ class Evaluation(Section):
     """
 
     fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
+    operating_fp: FpTarget = OPERATING_FP
+    thresholds: Literal["out_of_fold", "in_sample"] = "out_of_fold"
+    objects: Literal["all", "reached"] = "all"
     n_bootstrap: Annotated[int, Field(ge=1, le=1_000_000)] = N_BOOTSTRAP
     level: Annotated[float, Field(ge=0.5, le=0.999)] = LEVEL
     size_bins: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2)] = Field(
@@ -402,6 +424,10 @@ class Evaluation(Section):
     subgroups: list[str] | None = Field(default=None, examples=[["sex", "scanner"]])
     headline: Literal["auto", "test", "nested"] = "auto"
     outer_folds: Annotated[int, Field(ge=2, le=100)] = 5
+
+    def find_operating_fp(self) -> float:
+        """Return the FP target at which the detector works."""
+        return nearest_to(self.operating_fp, self.fp_targets)
 
     @field_validator("fp_targets", "size_bins")
     @classmethod
@@ -490,12 +516,15 @@ class Settings(ModelSections):
 
     Attributes
     ----------
+    preset
+        paper: every rule of the paper at once; the keys that you write take precedence. Empty: Overread's defaults.
     name
         Name of the study in its report; empty: that of its folder.
     seed
         Seed of everything random.
     """
 
+    preset: str = ""
     name: Annotated[str, Field(max_length=200)] = ""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     inputs: OwnTables = OwnTables()
@@ -574,10 +603,14 @@ class Settings(ModelSections):
 
 
 def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of plain settings what few studies have, where it is not used."""
+    """Leave out of plain settings what few studies have, where it is not used; with a preset nothing is left out."""
+    if plain.get("preset"):
+        return dict(plain)
     kept = {}
     for name, value in plain.items():
-        if name in ONLY_OF_FIELDS and value == Settings.model_fields[name].default.model_dump(mode="json"):
+        if name == "preset" or (
+            name in ONLY_OF_FIELDS and value == Settings.model_fields[name].default.model_dump(mode="json")
+        ):
             continue
         unused = UNUSED_KEYS.get(name, {})
         kept[name] = (
@@ -591,8 +624,13 @@ def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
 ONLY_OF_FIELDS = ("region", "units", "images")
 UNUSED_KEYS: dict[str, dict[str, object]] = {
     "candidates": {"polarity": "both", "smallest": None, "largest": None},
-    "labels": {"groups": {}},
+    "labels": {"groups": {}, "reader_weights": True},
     "inputs": {"adjudication": None},
+    "features": {"exclude": []},
+    "soft": {"intercept": True, "standardize": True, "lambdas": None},
+    "b1": {"rule": "cross_validation"},
+    "b2": {"rule": "cross_validation"},
+    "evaluation": {"thresholds": "out_of_fold", "objects": "all"},
 }
 
 
@@ -673,8 +711,13 @@ def read_toml(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def parse_settings(raw: Mapping[str, object], place: str = "settings") -> Settings:
-    """Check settings that were read; ``place`` begins the message of an error."""
-    return parse_sections(Settings, raw, place)
+    """Check settings that were read, over those of their preset; ``place`` begins the message of an error."""
+    name = raw.get("preset") or ""
+    if name not in ("", *PRESETS):
+        raise InvalidInputError(
+            f"{place}, preset = {_shown(name)}: there is no such preset (use {' or '.join(PRESETS)}, or leave it out)"
+        )
+    return parse_sections(Settings, lay_over(PRESETS.get(str(name), {}), raw), place)
 
 
 def parse_sections(kind: type[Sections], raw: Mapping[str, object], place: str) -> Sections:
@@ -736,15 +779,15 @@ def _shown(value: object) -> str:
 
 
 WIDTH = 110
-TOP = ("name", "seed")
+TOP = ("preset", "name", "seed")
 OF_PICTURES = (
     "# Of pictures that are no chests, finder, limit and lengths that are commented out follow from images and marks",
     "# (docs/explanation/fields.md); the run's page shows which they were.",
 )
 
 
-def settings_template(proposed: Mapping[str, Mapping[str, object]] | None = None) -> str:
-    """Text of a settings file in which every key is there, commented out, with its default.
+def settings_template(proposed: Mapping[str, Mapping[str, object]] | None = None, *, preset: str = "") -> str:
+    """Text of a settings file in which every key is there, commented out, with its default or that of the preset.
 
     Keys without a default are shown with an example.
 
@@ -752,16 +795,19 @@ def settings_template(proposed: Mapping[str, Mapping[str, object]] | None = None
     ----------
     proposed
         Values by section and key that are written down, not commented out.
+    preset
+        Name of the preset, or empty.
     """
     given = proposed or {}
-    values = Settings().to_plain()
+    values = parse_settings({"preset": preset}).to_plain()
     lines = [
         "# Settings of the study. A key that is commented out has the value shown, unless it says: not set.",
         *(OF_PICTURES if "region" in given else ()),
         "",
     ]
     for key in TOP:
-        lines += [f"# {describe_keys(Settings)[key]}", f"{key} = {json.dumps(values[key])}"]
+        meaning = wrap(describe_keys(Settings)[key], WIDTH)
+        lines += [*(f"# {line}" for line in meaning), f"{key} = {json.dumps(values[key])}"]
     for name in section_names():
         lines += ["", *_section_lines(name, values[name], given.get(name, {}))]
     return "\n".join(lines) + "\n"

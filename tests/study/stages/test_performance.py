@@ -10,8 +10,8 @@ import pytest
 
 from overread.froc import MEASURES
 from overread.report import StudyResults
-from overread.study import Run
-from overread.study.stages.performance import keep_corners, nearest_target, shown_point
+from overread.study import Run, parse_settings
+from overread.study.stages.performance import keep_corners, shown_point
 from study_chain import Chain
 from study_recount import BOTH, Recount
 
@@ -88,9 +88,20 @@ def test_a_curve_of_one_point() -> None:
     assert len(keep_corners(curve)) == 1
 
 
-@pytest.mark.parametrize(("targets", "expected"), [([0.5, 2.0], 0.5), ([0.25, 1.0, 4.0], 1.0), ([3.0], 3.0)])
-def test_the_point_that_the_page_speaks_of(targets: list[float], expected: float) -> None:
-    assert nearest_target(targets) == expected
+@pytest.mark.parametrize(
+    ("own", "targets", "expected"),
+    [
+        ({}, [0.5, 2.0], 0.5),
+        ({}, [0.25, 0.75, 4.0], 0.25),
+        ({}, [3.0], 3.0),
+        ({"operating_fp": 1.0}, [0.5, 1.0, 2.0], 1.0),
+    ],
+)
+def test_the_point_that_the_page_speaks_of(
+    own: dict[str, float], targets: list[float], expected: float
+) -> None:
+    settings = parse_settings({"evaluation": own | {"fp_targets": targets}})
+    assert settings.evaluation.find_operating_fp() == expected
 
 
 def test_the_shown_point_is_locked_out_of_fold(chain: Chain, run: Run) -> None:

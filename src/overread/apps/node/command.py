@@ -29,7 +29,7 @@ def node(
     host: str = "127.0.0.1",
     port: int = 11112,
     callers: str = "",
-    fp: float = 1.0,
+    fp: float | None = None,
     mm_per_px: PixelSize = None,
     largest_mb: int = 192,
     keep: Flag = False,
@@ -59,7 +59,8 @@ def node(
     callers
         AE titles that may send, with commas between; without them all may, from this machine.
     fp
-        Operating point: false positives per image of training + validation.
+        Operating point: false positives per image of training + validation; default: the study's own, 0.5 unless it
+        says otherwise.
     mm_per_px
         Size of a pixel where the image does not say: one number, or x,y.
     largest_mb
@@ -95,8 +96,8 @@ def node(
         keep=keep,
     )
     model = open_detector(detector)
-    model.operating_point(fp)
-    request, spacing = Request(model, fp, documents=True), parse_spacing(mm_per_px)
+    point = model.operating_point(fp)
+    request, spacing = Request(model, point.fp_target, documents=True), parse_spacing(mm_per_px)
     _make_spool(spool)
     with folder_lock(spool, "lock", IS_HELD):
         _run_until_stopped(

@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from overread._commands import Flag, Resampling, emit, option_name, print_plain, print_table
 from overread._text import percent
 from overread.errors import InvalidInputError, UsageError
+from overread.froc import OPERATING_FP
 
 if TYPE_CHECKING:
     from overread.apps.planning._reader_sizes import ReaderPilot
@@ -79,7 +80,7 @@ class RunPlan:
     fp
         False positives per image.
     locked
-        Plan for a threshold that is fixed beforehand (that of the run's out-of-fold scores) rather than taken from
+        Plan for a threshold that is fixed beforehand (that of the run) rather than taken from
         the images of the test.
     of
         Sensitivity for golden objects (GTs), or for images that have one.
@@ -90,7 +91,7 @@ class RunPlan:
     run: Path | None = None
     model: str | None = field(default=None, kw_only=True)
     compare: Annotated[tuple[str, str] | None, Parameter(negative=())] = field(default=None, kw_only=True)
-    fp: float = field(default=1.0, kw_only=True)
+    fp: float = field(default=OPERATING_FP, kw_only=True)
     locked: Flag = field(default=False, kw_only=True)
     of: Literal["gt", "image"] = field(default="gt", kw_only=True)
     images: int | None = field(default=None, kw_only=True)
@@ -128,7 +129,7 @@ class RunPlan:
         name = _known_model(run, self.model)
         matched, level, threshold = run.matched(name), draws.level, None
         if self.locked:
-            threshold = float(matched.thresholds("out_of_fold", [self.fp])[0])
+            threshold = float(matched.thresholds([self.fp])[0])
             if not isfinite(threshold):
                 raise InvalidInputError(
                     f"no threshold has at most {self.fp:g} FP per image: the best score has more"

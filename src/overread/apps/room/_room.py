@@ -151,14 +151,14 @@ class Room:
                 f"({len(both)} such); --training takes images that nobody reads (give another folder)"
             )
 
-    def keep_detector(self, detector: Path, fp: float) -> dict[str, str]:
+    def keep_detector(self, detector: Path, fp: float | None = None) -> dict[str, str]:
         """Compute a detector's marks and plan a reading with them; return the reason by image that has none."""
         bad = keep_detections(self.store, detector, fp, self.images, ids_of_dropped(self.folder))
         if self.plan.design == "unaided":
             self.change_plan(design="independent" if self.has_worklists else "sequential")
         return bad
 
-    def prepare(self, detector: Path | None = None, fp: float = 1.0) -> Readiness:
+    def prepare(self, detector: Path | None = None, fp: float | None = None) -> Readiness:
         """Make everything ready: facts of the images, the detector's marks, worklists of the readers."""
         bad = self.prepare_pictures()
         if detector is not None:

@@ -29,11 +29,13 @@ TABLE_ENDINGS = (".csv", ".parquet")
 def keep_detections(
     store: Store,
     detector: Path,
-    fp: float,
+    fp: float | None,
     files: Mapping[str, ShownFile],
     dropped: Collection[str] = (),
 ) -> dict[str, str]:
     """Compute and keep the marks of a detector for each image that has none yet.
+
+    Without ``fp`` the detector works where the room has it already, else at its own operating point.
 
     Returns
     -------
@@ -45,8 +47,8 @@ def keep_detections(
         raise UsageError(
             f"{place}: there is no such file (--detector takes detector.json, or a table of detections)"
         )
-    name = [digest_of_file(place), fp]
-    if store.setting("detector") not in (None, name):
+    digest, kept, is_table = digest_of_file(place), store.setting("detector"), place.suffix in TABLE_ENDINGS
+    if kept is not None and (kept[0] != digest or not (is_table or fp in (None, kept[1]))):
         raise UsageError(f"{place}: the room has another detector, or another --fp; one room keeps to one")
     done = {row["image_id"] for row in store.rows("SELECT image_id FROM detected")}
     sizes = {
@@ -54,9 +56,9 @@ def keep_detections(
         for row in store.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
     }
     todo = {image: files[image] for image in files if image in sizes and image not in done}
-    if place.suffix in TABLE_ENDINGS:
+    if is_table:
         tables = read_detections(place, files, dropped)
-        store.set_setting("detector", name)
+        store.set_setting("detector", kept or [digest, fp])
         store.set_setting("without_row", len(set(files) - set(tables)))
         for image in todo:
             _insert_detections(store, image, tables.get(image), sizes[image])
@@ -64,9 +66,10 @@ def keep_detections(
     # Late, because most rooms have no detector, and everybody waits for what it imports.
     from overread.study import Detector, Request
 
-    request = Request(Detector.read(place), fp)
-    point = request.detector.operating_point(fp)
-    store.set_setting("detector", name)
+    model = Detector.read(place)
+    point = model.operating_point(fp if kept is None else kept[1])
+    request = Request(model, point.fp_target)
+    store.set_setting("detector", [digest, point.fp_target])
     store.set_setting("locked_at", point.record())
     return _detect_all(store, request, todo, sizes)
 

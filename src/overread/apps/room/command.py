@@ -173,7 +173,8 @@ def read(
     detector
         Second reader: detector.json of a run, the run's folder, or a table of detections.
     fp
-        Operating point of the detector: false positives per image (1 unless given).
+        Operating point of the detector: false positives per image; default: the one that the room has, or the study's
+        own, 0.5 unless it says otherwise.
     plan
         Who reads what.
     management
@@ -186,18 +187,17 @@ def read(
         if fp is not None and detector is None:
             raise UsageError("--fp: says at which operating point a --detector works; give both")
         room = open_room(study)
-    at_fp = 1.0 if fp is None else fp
     try:
         room = (plan or PlanOptions()).keep(room)
         port, url, proxy = _keep_address(room, port, url, proxy)
         if management is not None and management != Management():
             if detector is not None:
-                _keep_detector(room, detector, at_fp)
+                _keep_detector(room, detector, fp)
             management.do(room, f"http://{host}:{port}" if url is None else url)
             return
         check_reachable(host, url)
         with closing(bind(host, port)) as listening:
-            open_to_readers(room, host, listening, url, detector, at_fp, proxy)
+            open_to_readers(room, host, listening, url, detector, fp, proxy)
     finally:
         room.store.close()
 
@@ -249,7 +249,7 @@ def _prepare_pictures(room: Room) -> None:
     _complain(bad)
 
 
-def _keep_detector(room: Room, detector: Path, fp: float) -> None:
+def _keep_detector(room: Room, detector: Path, fp: float | None) -> None:
     """Run a detector for a room that opens later, and say which images it cannot read."""
     from overread._terminal import ProgressBar
     from overread.apps.room._second_reading import rate_marks
@@ -266,7 +266,7 @@ def _print_mark_rate(rate: MarkRate | None) -> None:
         print_plain(rate.tell(), style="yellow" if rate.differs else None)
 
 
-def prepare(room: Room, detector: Path | None, fp: float) -> None:
+def prepare(room: Room, detector: Path | None, fp: float | None) -> None:
     """Make a room ready, and say what is left out."""
     from overread._terminal import ProgressBar
 
@@ -291,7 +291,7 @@ def open_to_readers(
     listening: socket,
     url: str | None,
     detector: Path | None,
-    fp: float,
+    fp: float | None,
     proxy: str | None = None,
 ) -> None:
     """Prepare a room and serve it until it is stopped."""

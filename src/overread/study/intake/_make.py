@@ -128,6 +128,7 @@ def make_study(
     in_pixels: bool = False,
     region: str | None = None,
     images_table: Path | None = None,
+    preset: str = "",
 ) -> MadeStudy:
     """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
 
@@ -166,9 +167,16 @@ def make_study(
     images_table
         Table of files (or image ids) with mm_per_px_x and mm_per_px_y, for files that do not state it; it goes before
         ``mm_per_px``.
+    preset
+        Preset of the settings; empty: none.
     """
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
+    if preset and not overwrite and (folder / "study.toml").exists():
+        raise UsageError(
+            f'{folder / "study.toml"}: is there already (write preset = "{preset}" at its top, or replace it with'
+            " --overwrite)"
+        )
     pattern = _compiled(patient_pattern)
     if not {*unfinished_files(folder)} <= OWN_FILES:
         refuse_unfinished(folder)
@@ -187,7 +195,7 @@ def make_study(
     plan = _plan(looked, replace(listed, images=images), dropped | listed.missing)
     settings = None
     if overwrite or not (folder / "study.toml").exists():
-        settings = _propose(folder, looked, plan.images, region)
+        settings = _propose(folder, looked, plan.images, region, preset)
     written, n_dropped_marks = _write(folder, target, plan, settings)
     findings = looked.find_findings(plan.images)
     return MadeStudy(
@@ -319,11 +327,11 @@ def _plan(looked: _Looked, listed: _Listed, dropped: dict[str, str]) -> _Plan:
     return _Plan(images, dropped, stay_out, on_request, unreadable, unlisted)
 
 
-def _propose(folder: Path, looked: _Looked, images: pd.DataFrame, region: str | None) -> str:
+def _propose(folder: Path, looked: _Looked, images: pd.DataFrame, region: str | None, preset: str) -> str:
     """Return the text of study.toml, with what the domain of the images suggests."""
     marks = find_table(folder, "marks")
     table = None if marks is None else read_table(marks, "marks")
-    return settings_template(looked.domain.suggest(folder, images, table, kind=region))
+    return settings_template(looked.domain.suggest(folder, images, table, kind=region), preset=preset)
 
 
 def _write(folder: Path, target: Path, plan: _Plan, settings: str | None) -> tuple[list[Path], int]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
+import numpy as np
 from pydantic import Field
 
 from overread._sections import Positive, Section
-from overread.models import RVMMIL
+from overread.froc import choose_setting
+from overread.models import RVMMIL, count_features
 from overread.study._cohort import Split
 from overread.study.models.base import Parameters, StudyModel, bound_memory
 
@@ -34,6 +36,9 @@ class BaselineSettings(Section):
         Let only so many features enter; not set: all.
     max_iter
         Rounds allowed.
+    rule
+        cross_validation, or in_sample, as the paper: take the setting with the highest sensitivity on the images that
+        it is fitted to.
     """
 
     prune_bounds: Annotated[list[Positive], Field(min_length=1)] = Field(
@@ -42,6 +47,7 @@ class BaselineSettings(Section):
     alpha_inits: Annotated[list[Positive], Field(min_length=1)] = Field(default_factory=lambda: [1.0])
     screen: Annotated[int, Field(ge=1)] | None = Field(default=None, examples=[400])
     max_iter: Annotated[int, Field(ge=1)] = 1000
+    rule: Literal["cross_validation", "in_sample"] = "cross_validation"
 
 
 class B1(StudyModel):
@@ -51,13 +57,14 @@ class B1(StudyModel):
     title = "B1"
     summary = "Relevance vector machine on bags (RVMMIL), trained on golden objects against everything else."
     settings = BaselineSettings
-    grid_settings = ("b1.prune_bounds", "b1.alpha_inits")
+    grid_settings = ("b1", "models.choice_fp_targets")
     build_settings = ("b1.screen", "b1.max_iter")
     fits_from_disk = True
 
     def grid(self, split: Split, settings: Settings) -> list[Parameters]:
-        """Every prune bound with every start."""
-        return rvm_grid(settings.b1)
+        """Every prune bound with every start; or the best of them in sample."""
+        grid = rvm_grid(settings.b1)
+        return keep_best_in_sample(self, grid, split, settings) if settings.b1.rule == "in_sample" else grid
 
     def build(self, parameters: Parameters, settings: Settings) -> RVMMIL:
         """Make the model of a prune bound and a start."""
@@ -88,6 +95,22 @@ def fit_bounds_together(
         bounds = [grid[place]["prune_bound"] for place in chosen]
         fitted.update(zip(chosen, fit_bounds(grid[chosen[0]], bounds), strict=True))
     return [fitted[place] for place in range(len(grid))]
+
+
+def keep_best_in_sample(
+    model: StudyModel, grid: Sequence[Parameters], split: Split, settings: Settings
+) -> list[Parameters]:
+    """Return a grid of the one setting that finds most on the split that it is fitted to (paper, section 6.2)."""
+    models = model.fit_grid(grid, split, settings)
+    choice = choose_setting(
+        split.matching,
+        np.column_stack([model.score(one, split.features) for one in models]),
+        [count_features(one) for one in models],
+        fp_targets=settings.models.choice_fp_targets,
+        n_standard_errors=0,
+        n_bootstrap=1,
+    )
+    return [grid[choice.position]]
 
 
 def rvm_grid(own: BaselineSettings) -> list[Parameters]:

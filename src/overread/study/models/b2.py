@@ -13,7 +13,12 @@ from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models import BagClassifier, ReaderMixture
 from overread.study._cohort import NoFeatures, Split
-from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
+from overread.study.models.b1 import (
+    BaselineSettings,
+    fit_bounds_together,
+    keep_best_in_sample,
+    rvm_grid,
+)
 from overread.study.models.base import Fold, Parameters, StudyModel, bound_memory
 
 if TYPE_CHECKING:
@@ -55,7 +60,7 @@ class B2(StudyModel):
     title = "B2"
     summary = "A mixture of one RVMMIL per reader; features are those of all readers together."
     settings = MixtureSettings
-    grid_settings = ("b2.prune_bounds", "b2.alpha_inits")
+    grid_settings = ("b2", "models.folds", "models.choice_fp_targets", "evaluation.level", "seed")
     build_settings = (
         *(f"b2.{key}" for key in ("screen", "max_iter", "scores", "min_positives", "n_bootstrap")),
         "models.folds",
@@ -66,8 +71,9 @@ class B2(StudyModel):
     fits_from_disk = True
 
     def grid(self, split: Split, settings: Settings) -> list[Parameters]:
-        """Every prune bound with every start."""
-        return rvm_grid(settings.b2)
+        """Every prune bound with every start; or the best of them in sample."""
+        grid = rvm_grid(settings.b2)
+        return keep_best_in_sample(self, grid, split, settings) if settings.b2.rule == "in_sample" else grid
 
     def build(self, parameters: Parameters, settings: Settings) -> ReaderMixture:
         """Make the model of a prune bound and a start."""

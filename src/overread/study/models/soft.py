@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from overread._sections import FpTargets, Fraction, Section
+from overread._sections import FpTargets, Fraction, Positive, Section
 from overread.files import from_json
 from overread.froc import ALPHA_FP_TARGETS, AlphaChoice, AlphaRule, PathModels, ScoredSplit, choose_alpha
 from overread.models import MIN_RATIO, SoftMILLogisticRegression, SoftMILPath
@@ -36,14 +36,22 @@ class SoftSettings(Section):
         Penalties on the path.
     min_ratio
         The smallest penalty, as a share of the largest that matters.
+    lambdas
+        Penalties of the path, in place of n_lambdas and min_ratio.
     divide_by_features
         Whether the penalty is divided by the number of features.
+    intercept
+        Whether there is an intercept, which is not penalized; the paper writes none.
+    standardize
+        Whether features are brought to a common scale before their coefficients are penalized; the paper is silent.
     choice_fp_targets
         Of the paper's rule (section 6.1): false positives per image at which it has to hold.
     tolerance
-        Of the paper's rule: accepted loss of sensitivity against the best penalty.
+        Of the paper's rule: accepted loss of sensitivity against the best penalty; or [models] standard_errors of this
+        loss, where they are more.
     max_gap
-        Of the paper's rule: accepted difference between training and validation.
+        Of the paper's rule: accepted difference between training and validation; or [models] standard_errors of it,
+        where they are more.
     pick
         Of the paper's rule: among the accepted, sparsest or best.
     n_init
@@ -57,7 +65,12 @@ class SoftSettings(Section):
     )
     n_lambdas: Annotated[int, Field(ge=1, le=1000)] = 30
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = MIN_RATIO
+    lambdas: Annotated[list[Positive], Field(min_length=1)] | None = Field(
+        default=None, examples=[[0.2, 0.06]]
+    )
     divide_by_features: bool = False
+    intercept: bool = True
+    standardize: bool = True
     choice_fp_targets: FpTargets = Field(default_factory=lambda: [*ALPHA_FP_TARGETS])
     tolerance: Fraction = 0.02
     max_gap: Fraction = 0.05
@@ -81,11 +94,14 @@ class Soft(StudyModel):
     summary = "Logistic regression on bags of candidates with an L1 penalty, trained on the soft labels."
     settings = SoftSettings
     labels = "soft"
-    grid_settings = ("soft", "seed", "evaluation.n_bootstrap")
+    grid_settings = ("soft", "seed", "evaluation.n_bootstrap", "models.standard_errors")
     grid_reads = (PAPER_FILE,)
     fits_from_disk = True
     fits_on_cluster = True
-    build_settings = ("soft.divide_by_features", "soft.n_init", "seed")
+    build_settings = (
+        *(f"soft.{key}" for key in ("divide_by_features", "intercept", "standardize", "n_init")),
+        "seed",
+    )
 
     def grid(self, split: Split, settings: Settings) -> list[Parameters]:
         """Penalties of each normalization, from the largest that matters to a share of it; or the paper's choice."""
@@ -94,9 +110,7 @@ class Soft(StudyModel):
             return _list_choice(choose_by_paper(split, settings), split)
         bags = self.take_bags(split)
         alphas = {
-            name: make_path(
-                split, settings, name, n_alphas=soft.n_lambdas, min_ratio=soft.min_ratio
-            ).make_grid(bags, bags.labels)
+            name: make_path(split, settings, name, **list_penalties(soft)).make_grid(bags, bags.labels)
             for name in soft.normalizations
         }
         return [
@@ -117,6 +131,8 @@ class Soft(StudyModel):
             parameters["lam"],
             normalization=parameters["normalization"],
             divide_by_features=settings.soft.divide_by_features,
+            fit_intercept=settings.soft.intercept,
+            standardize=settings.soft.standardize,
             n_init=settings.soft.n_init,
             random_state=settings.seed,
         )
@@ -158,6 +174,8 @@ def make_path(split: Split, settings: Settings, normalization: Normalization, **
         **grid,
         normalization=normalization,
         divide_by_features=settings.soft.divide_by_features,
+        fit_intercept=settings.soft.intercept,
+        standardize=settings.soft.standardize,
         random_state=settings.seed,
         memory_mb=split.features.memory_mb,
     )
@@ -165,9 +183,15 @@ def make_path(split: Split, settings: Settings, normalization: Normalization, **
 
 def fit_path(split: Split, settings: Settings, normalization: Normalization) -> SoftMILPath:
     """Fit a path of the settings' penalties to a split."""
-    soft, bags = settings.soft, split.bags("soft", spread=True)
-    path = make_path(split, settings, normalization, n_alphas=soft.n_lambdas, min_ratio=soft.min_ratio)
-    return path.fit(bags, bags.labels)
+    bags = split.bags("soft", spread=True)
+    return make_path(split, settings, normalization, **list_penalties(settings.soft)).fit(bags, bags.labels)
+
+
+def list_penalties(soft: SoftSettings) -> dict[str, Any]:
+    """Return the penalties of a path as its parameters."""
+    if soft.lambdas is not None:
+        return {"alphas": soft.lambdas}
+    return {"n_alphas": soft.n_lambdas, "min_ratio": soft.min_ratio}
 
 
 class PathScores:
@@ -201,7 +225,11 @@ def choose_by_paper(
         for split in (training, validation)
     )
     rule = AlphaRule(
-        fp_targets=soft.choice_fp_targets, tolerance=soft.tolerance, max_gap=soft.max_gap, pick=soft.pick
+        fp_targets=soft.choice_fp_targets,
+        tolerance=soft.tolerance,
+        max_gap=soft.max_gap,
+        n_standard_errors=settings.models.standard_errors,
+        pick=soft.pick,
     )
     return choose_alpha(
         PathModels.of_paths(paths),

@@ -78,7 +78,9 @@ def find_places(split: Split, scores: Floats) -> ShownPlaces:
     return ShownPlaces(
         rows=rows,
         labels=labels[rows],
-        weights=weigh_readings(images, split.readings, split.n_max, split.truth),
+        weights=weigh_readings(images, split.readings, split.n_max, split.truth)
+        if split.weighs_readers
+        else np.ones(len(rows)),
         images=images.to_numpy(),
         patients=find_patients(images, split.images),
     )

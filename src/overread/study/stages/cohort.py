@@ -43,6 +43,7 @@ def _assemble_cohort(inputs: Inputs) -> Cohort:
             rule=rule, single_reader=settings.hits.single_reader, repeats=settings.hits.repeats
         ),
         n_max=limits.n_max,
+        weighs_readers=settings.labels.reader_weights,
         is_nested=not (split["split"] == "test").any(),
     )
 

@@ -47,6 +47,7 @@ from overread.report import (
 )
 from overread.study._calibration import ScoreCalibration
 from overread.study._cohort import KEYS, Cohort, Split
+from overread.study._presets import list_changes
 from overread.study._settings import Settings, leave_out_unused
 from overread.study.models import MODELS
 from overread.study.models.base import StudyModel
@@ -107,12 +108,17 @@ def tabulate_performance(
     own = {titles[name]: one.under(settings.hits.single_reader) for name, one in matched.items()}
     paper = {titles[name]: one.as_in_paper() for name, one in matched.items()}
     return tabulate(
-        {title: (one.training, one.test_at("out_of_fold")) for title, one in own.items()},
-        thresholds_from={title: one.out_of_fold for title, one in own.items()},
+        {title: (one.training, one.test_at(options.thresholds)) for title, one in own.items()},
+        objects=options.objects,
+        thresholds_from=(
+            {title: one.out_of_fold for title, one in own.items()}
+            if options.thresholds == "out_of_fold"
+            else None
+        ),
         n_bootstrap=options.n_bootstrap,
     ), PaperPerformance(
         tabulate(paper, objects="reached", n_bootstrap=0),
-        tabulate(paper, n_bootstrap=0),
+        tabulate(paper, objects="all", n_bootstrap=0),
         *(
             {title: keep_corners(froc_curve(pair[part]).to_frame()) for title, pair in paper.items()}
             for part in (0, 1)
@@ -233,6 +239,7 @@ def describe_paper_choice(record: object, settings: Settings) -> PaperChoice:
 
 FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules", "adjudication")
 SETTINGS = (
+    "preset",
     "inputs",
     "split",
     "region",
@@ -312,6 +319,7 @@ def evaluate(inputs: Inputs) -> Made:
         n_bootstrap=options.n_bootstrap,
         seed=settings.seed,
         settings=plain_settings(settings),
+        preset_changes=list_changes(plain_settings(settings)),
         study=summarize_study(inputs),
         readers=ReaderStatistics(
             *(inputs[f"tables/{name}.parquet"] for name in ("readings_per_image", "readers", "reader_pairs"))

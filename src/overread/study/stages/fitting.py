@@ -195,7 +195,7 @@ PAPER_CHOICE = Stage(
     "paper_choice",
     reads=("cohort",),
     writes=("tuning/paper.json",),
-    settings=("soft", "seed", "evaluation.n_bootstrap"),
+    settings=("soft", "seed", "evaluation.n_bootstrap", "models.standard_errors"),
     make=_choose_as_the_paper,
 )
 

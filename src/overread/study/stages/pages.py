@@ -102,7 +102,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             from_json(ScoreCalibration, inputs[f"tuning/{name}_map.json"], f"tuning/{name}_map.json"),
             inputs["operating_points.json"],
             inputs["pipeline"],
-            inputs.settings.hits,
+            inputs.settings,
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
             " ".join(sum_up(inputs["results.json"])),
             TrainingFingerprints.of(_hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
@@ -123,7 +123,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             "pipeline",
         ),
         writes=("detector.json",),
-        settings=("hits.single_reader", "hits.repeats"),
+        settings=("hits.single_reader", "hits.repeats", "evaluation"),
         make=make,
     )
 

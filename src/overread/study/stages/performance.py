@@ -37,6 +37,7 @@ from overread.froc import (
     froc_curve,
     lesion_sizes,
     match_detections,
+    nearest_to,
     needed_fps,
     paired_interval,
     patient_counts,
@@ -90,9 +91,8 @@ def reach_verdict(
     needed
         Test set that has an interval of `WANTED_HALF_WIDTH` to each side (`overread plan`); None without GTs.
     """
-    at: Any = counted.locked[
-        (counted.locked["source"] == "out_of_fold") & (counted.locked["fp_target"] == fp_target)
-    ].set_index("measure")
+    points = counted.points
+    at: Any = points[points["fp_target"] == fp_target].set_index("measure")
     sensitivity, lower, upper = (
         float(at.loc["gt_sensitivity", end]) for end in ("estimate", "lower", "upper")
     )
@@ -160,8 +160,6 @@ def _grade_beside_readers(median: pd.Series | None, n_readers: int, n_better: in
 # FP per image at which bands are drawn beside the study's targets; and the steps of the page's slider.
 BAND = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 SLIDER = tuple(round(0.05 * step, 2) for step in range(61))
-# The operating point that the page speaks of is the one nearest to this many FP per image.
-SHOWN_FP = 1.0
 
 
 def evaluate_counting(scores: MatchedScores, treatment: Treatment, inputs: Inputs) -> Counted:
@@ -177,6 +175,7 @@ def evaluate_counting(scores: MatchedScores, treatment: Treatment, inputs: Input
         locked=_evaluate_locked(matched, settings),
         by_size=_evaluate_by_size(matched, settings) if is_shown else pd.DataFrame(),
         chance=_evaluate_chance(inputs["cohort"].unseen, matched.test, settings),
+        thresholds=settings.evaluation.thresholds,
     )
 
 
@@ -232,7 +231,7 @@ def _evaluate_locked(matched: MatchedScores, settings: Settings) -> pd.DataFrame
     for source in SOURCES:
         found = bootstrap(
             matched.test_at(source),
-            thresholds=matched.thresholds(source, options.fp_targets),
+            thresholds=matched.thresholds(options.fp_targets, source),
             n_bootstrap=options.n_bootstrap,
             seed=settings.seed,
         ).intervals(options.level)
@@ -242,15 +241,10 @@ def _evaluate_locked(matched: MatchedScores, settings: Settings) -> pd.DataFrame
     return pd.concat(tables, ignore_index=True)
 
 
-def nearest_target(fp_targets: Sequence[float]) -> float:
-    """Return the FP target that the page speaks of."""
-    return float(min(fp_targets, key=lambda fp: abs(fp - SHOWN_FP)))
-
-
 def shown_point(scores: MatchedScores, settings: Settings) -> tuple[float, float]:
     """Return FP target and threshold of the operating point that the page speaks of; NaN where nothing is shown."""
-    target = nearest_target(settings.evaluation.fp_targets)
-    (threshold,) = scores.under(settings.hits.single_reader).thresholds("out_of_fold", [target])
+    target = settings.evaluation.find_operating_fp()
+    (threshold,) = scores.under(settings.hits.single_reader).thresholds([target])
     return target, float(threshold) if np.isfinite(threshold) else float("nan")
 
 
@@ -269,11 +263,11 @@ def plan_test_set(test: Matching, threshold: float, settings: Settings) -> Study
 def _evaluate_by_size(matched: MatchedScores, settings: Settings) -> pd.DataFrame:
     """Sensitivity by size of the GT at the operating point that the page speaks of, among those that exist."""
     options, test = settings.evaluation, matched.test
-    thresholds = matched.thresholds("out_of_fold", options.fp_targets)
+    thresholds = matched.thresholds(options.fp_targets)
     own = {fp: value for fp, value in zip(options.fp_targets, thresholds, strict=True) if np.isfinite(value)}
     if not test.n_gts or not own:
         return pd.DataFrame()
-    target = nearest_target(list(own))
+    target = nearest_to(options.operating_fp, own)
     bins = [*options.size_bins]
     # Sizes beyond the last edge belong to the last bin; none may be lost.
     sizes = np.clip(lesion_sizes(test), bins[0], np.nextafter(bins[-1], 0))

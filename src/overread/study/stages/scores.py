@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -19,7 +19,8 @@ from overread.study.models import MODELS
 from overread.study.stages.stage import Inputs, Made, Stage, View
 
 Floats = NDArray[np.float64]
-SOURCES: tuple[Literal["in_sample", "out_of_fold"], ...] = ("in_sample", "out_of_fold")
+Source = Literal["in_sample", "out_of_fold"]
+SOURCES: tuple[Source, ...] = ("in_sample", "out_of_fold")
 Treatment = Literal["ignore", "fp"]
 TREATMENTS: tuple[Treatment, ...] = ("ignore", "fp")
 PAPER_COUNTING = {
@@ -51,17 +52,23 @@ class MatchedScores:
     """One model's scores of the candidates, matched: in sample, out of fold, and on the test set.
 
     Without a test set, ``test`` is all images, with scores of outer folds on the scale of `place_on_fp_scale`; there is
-    one for each of `SCALES` (``nested``).
+    one for each of `SCALES` (``nested``). ``own`` is the source of the study's own thresholds.
     """
 
     training: Matching
     out_of_fold: Matching
     test: Matching
     nested: Mapping[tuple[str, str], Floats] | None = None
+    own: Source = "out_of_fold"
 
     @classmethod
     def from_table(
-        cls, cohort: Cohort, scores: pd.DataFrame, name: str, unseen_by: str = ""
+        cls,
+        cohort: Cohort,
+        scores: pd.DataFrame,
+        name: str,
+        unseen_by: str = "",
+        own: Source = "out_of_fold",
     ) -> MatchedScores:
         """Take the columns of a model in a table of scores; the unseen ones may be those of another (`DETECTOR`)."""
         merged = cohort.split("training", "validation")
@@ -71,7 +78,7 @@ class MatchedScores:
             nested = {
                 scale: scores[f"{unseen_by or name}_{name_scale(*scale)}"].to_numpy() for scale in SCALES
             }
-            unseen = nested["out_of_fold", cohort.counting.single_reader]
+            unseen = nested[own, cohort.counting.single_reader]
         else:
             unseen = scores.loc[~inside, name].to_numpy()
         return cls(
@@ -79,6 +86,7 @@ class MatchedScores:
             merged.matching.with_scores(scores.loc[inside, f"{name}_out_of_fold"].to_numpy()),
             cohort.unseen.matching.with_scores(unseen),
             nested,
+            own,
         )
 
     def under(self, single_reader: str) -> MatchedScores:
@@ -86,8 +94,8 @@ class MatchedScores:
         sets = (self.training, self.out_of_fold, self.test)
         training, out_of_fold, test = (one.with_counting(single_reader=single_reader) for one in sets)
         if self.nested is not None:
-            test = test.with_scores(self.nested["out_of_fold", single_reader])
-        return MatchedScores(training, out_of_fold, test, self.nested)
+            test = test.with_scores(self.nested[self.own, single_reader])
+        return replace(self, training=training, out_of_fold=out_of_fold, test=test)
 
     def test_at(self, source: str) -> Matching:
         """Return the test set with the scores that thresholds of a source are for; there are two in nested runs."""
@@ -100,11 +108,12 @@ class MatchedScores:
         training, test = (one.with_counting(**PAPER_COUNTING) for one in (self.training, self.test))
         return training, test if self.nested is None else test.with_scores(self.nested[PAPER_SCALE])
 
-    def thresholds(self, source: str, fp_targets: Sequence[float]) -> Floats:
+    def thresholds(self, fp_targets: Sequence[float], source: Source | None = None) -> Floats:
         """Return the locked thresholds, which the test set has no say in; infinite where nothing is shown."""
         if self.nested is not None:
             return -np.asarray(fp_targets, dtype=np.float64)
-        return operating_points(self.source(source), fp_targets=fp_targets)["threshold"].to_numpy(np.float64)
+        locking = self.source(source or self.own)
+        return operating_points(locking, fp_targets=fp_targets)["threshold"].to_numpy(np.float64)
 
     def source(self, name: str) -> Matching:
         """Return the matching that thresholds are taken from."""
@@ -181,7 +190,8 @@ def _match_scores(inputs: Inputs) -> dict[str, MatchedScores]:
     """Match the scores of every model that was fitted."""
     cohort, scores = inputs["cohort"], inputs["tables/scores.parquet"]
     fitted = [name for name in inputs.settings.models.wanted if name in scores]
-    return {name: MatchedScores.from_table(cohort, scores, name) for name in fitted}
+    own = inputs.settings.evaluation.thresholds
+    return {name: MatchedScores.from_table(cohort, scores, name, own=own) for name in fitted}
 
 
 def _match_detector(inputs: Inputs) -> MatchedScores:
@@ -190,7 +200,8 @@ def _match_detector(inputs: Inputs) -> MatchedScores:
     if not inputs["cohort"].is_nested:
         matched: MatchedScores = inputs["matched"][name]
         return matched
-    return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, DETECTOR)
+    own = inputs.settings.evaluation.thresholds
+    return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, DETECTOR, own)
 
 
 def _lock_thresholds(inputs: Inputs) -> Made:
@@ -213,11 +224,15 @@ def _lock_thresholds(inputs: Inputs) -> Made:
 
 
 MATCHED = View(
-    "matched", reads=("cohort", "tables/scores.parquet"), settings=("models.wanted",), make=_match_scores
+    "matched",
+    reads=("cohort", "tables/scores.parquet"),
+    settings=("models.wanted", "evaluation.thresholds"),
+    make=_match_scores,
 )
 MATCHED_DETECTOR = View(
     "matched_detector",
     reads=("cohort", "matched", "supported.json", "tables/scores.parquet"),
+    settings=("evaluation.thresholds",),
     make=_match_detector,
 )
 OPERATING_POINTS = Stage(
