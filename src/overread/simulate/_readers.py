@@ -270,8 +270,6 @@ def draw_ellipse(
     )
 
 
-PicturePlace = Callable[[np.random.Generator], tuple[float, float]]
-
 # All of these are chosen by eye.
 SPLITS = (0.9, 0.08)
 RING_MARGIN = 1.12
@@ -305,7 +303,7 @@ def mark_field(
     clusters: Sequence[Cluster],
     lookalikes: Mapping[Label, Sequence[Nodule]],
     model: ReaderModel,
-    place: PicturePlace,
+    place: Place,
     random: np.random.Generator,
 ) -> list[dict[str, Any]]:
     """Draw the marks of one field, reader by reader, as rows without image and id."""
