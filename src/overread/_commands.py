@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -402,14 +403,6 @@ def run_simulated(
 
 
 # A grid and a bootstrap just large enough that the report of a small cohort is whole; chosen by eye, for speed.
-DEMO_CHESTS = """\
-# The study of `overread demo`; every key that is not here has its default (overread init writes them all).
-name = "Overread demo"
-seed = {seed}
-
-[candidates]
-limit = 30
-"""
 DEMO_STUDY = """
 [models]
 folds = 5
@@ -429,28 +422,21 @@ headline = "test"
 
 def run_demo(output: Path, *, kind: str = "chest", n_images: int | None = None, seed: int = 0) -> RunReport:
     """Simulate the study of `overread demo` and run it."""
-    from overread import simulate
-    from overread.simulate import CHEST_LAYOUT, FIELD_LAYOUT, CaseDistribution, NoduleDistribution
+    from overread.simulate import KINDS
     from overread.study import count_processors
 
-    how: dict[str, Any] = {"seed": check_seed(seed), "workers": count_processors()}
-    # Many and clear nodules, so that so few images teach the models something.
-    law = CaseDistribution(
-        nodules=NoduleDistribution(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6
+    cohort, workers = KINDS[kind], count_processors()
+    make = partial(
+        cohort.write,
+        output,
+        n_images=n_images or cohort.demo_images,
+        seed=check_seed(seed),
+        workers=workers,
+        **cohort.demo_options,
     )
-    make = {
-        "chest": lambda: simulate.cohort(output, n_images=n_images or 120, law=law, format="png", **how),
-        "field": lambda: simulate.picture_cohort(output, n_images=n_images or 60, **how),
-    }
-    written = {"chest": CHEST_LAYOUT.settings, "field": FIELD_LAYOUT.settings}
-    named = f'name = "Overread demo"\nseed = {seed}\n'
-    settings = {
-        "chest": DEMO_CHESTS.format(seed=seed),
-        "field": FIELD_LAYOUT.settings.replace("seed = 0\n", named, 1),
-    }
-    return run_simulated(
-        make[kind], settings[kind] + DEMO_STUDY, workers=how["workers"], replaced=written[kind]
-    )
+    written = cohort.layout.settings
+    named = written.replace("seed = 0\n", f'seed = {seed}\nname = "Overread demo"\n', 1)
+    return run_simulated(make, named + DEMO_STUDY, workers=workers, replaced=written)
 
 
 RUN_FILES = {

@@ -53,6 +53,7 @@ def demo(
     """
     import time
 
+    from overread.simulate import KINDS
     from overread.study import list_reports
 
     started = time.monotonic()
@@ -61,7 +62,8 @@ def demo(
     page = report.folder / "report.html"
     image = next(iter(sorted((output / "images").iterdir())))
     first = next(iter(list_reports(report).values()))
-    scale = {"chest": " --mm-per-px 0.7"}.get(kind, "")
+    mm_per_px = KINDS[kind].mm_per_px
+    scale = "" if mm_per_px is None else f" --mm-per-px {mm_per_px:g}"
     print_plain(
         NEXT.format(
             report=page, study=output, run=shell_word(first.folder), image=shell_word(image), scale=scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,24 +19,22 @@ from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import UsageError
 
-# Options that say nothing for a study of fields, or for a frozen benchmark: what they may be, and the reason.
-WITHOUT: dict[str, tuple[dict[str, tuple[Any, ...]], str]] = {
-    "field": (
-        {
-            "benchmark": (None,),
-            "nodules": ("plain",),
-            "backgrounds": (None,),
-            "images_csv": (None,),
-            "grid_mm": (0.7,),
-            "format": (None, "png"),
-        },
-        "--kind field: fields are drawn, as PNG without a scale",
-    ),
-    "benchmark": (
-        {"n_images": (None,), "readers": (None,), "nodules": ("plain",), "grid_mm": (0.7,), "seed": (0,)},
-        "--benchmark: a frozen benchmark has its own images, nodules, readers, grid and seed",
-    ),
+# Options beside the folder, and what they are where nothing is asked for; PNG is what fields are anyway.
+NOT_ASKED: dict[str, tuple[Any, ...]] = {
+    "n_images": (None,),
+    "readers": (None,),
+    "nodules": ("plain",),
+    "backgrounds": (None,),
+    "images_csv": (None,),
+    "benchmark": (None,),
+    "format": (None, "png"),
+    "grid_mm": (0.7,),
+    "seed": (0,),
 }
+# A frozen benchmark takes none of these.
+NOT_FOR_BENCHMARKS = ("n_images", "readers", "nodules", "grid_mm", "seed")
+# Options that only some kinds of cohorts take.
+OPTIONS = ("nodules", "backgrounds", "images_csv", "format", "grid_mm")
 
 
 def simulate(
@@ -97,32 +95,36 @@ def simulate(
 
     at_least_one(workers=workers, readers=readers, n_images=n_images)
     check_seed(seed)
-    _refuse_without_effect(kind, given)
-    if benchmark is not None:
-        _refuse_without_effect("benchmark", given)
-    where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
-    how: dict[str, Any] = {"format": format or "dicom", "workers": workers}
-    cohorts = {
-        "chest": partial(
-            simulation.cohort, n_readers=readers or 8, nodules=nodules, grid_mm=grid_mm, **where, **how
-        ),
-        "field": partial(simulation.picture_cohort, n_readers=readers or 4, workers=workers),
+    cohort = simulation.KINDS[kind]
+    _refuse_without_effect(cohort.without, f"--kind {kind}: {cohort.reason}", given)
+    options = {
+        name: given[name] for name in OPTIONS if name not in cohort.without and given[name] is not None
     }
     with ProgressBar():
-        if benchmark is not None:
-            simulation.benchmark(benchmark, output, **where, **how)
+        if benchmark is None:
+            cohort.write(
+                output, n_images=n_images or 100, n_readers=readers, seed=seed, workers=workers, **options
+            )
         else:
-            cohorts[kind](output, n_images=n_images or 100, seed=seed)
+            why = "--benchmark: a frozen benchmark has its own images, nodules, readers, grid and seed"
+            _refuse_without_effect(NOT_FOR_BENCHMARKS, why, given)
+            simulation.benchmark(
+                benchmark,
+                output,
+                backgrounds=backgrounds,
+                images_csv=images_csv,
+                format=format or "dicom",
+                workers=workers,
+            )
     counts = _count_study(output) | ({} if benchmark is None else _compare_with_manifest(output, benchmark))
     emit({"folder": str(output), **counts}, lambda _: print_counts(counts), as_json=json)
     if not json:
         print_line(f"Wrote {output}. Next: overread run {shell_word(output)}")
 
 
-def _refuse_without_effect(rule: str, given: dict[str, Any]) -> None:
-    allowed, reason = WITHOUT.get(rule, ({}, ""))
-    for name, values in allowed.items():
-        if given[name] not in values:
+def _refuse_without_effect(names: Iterable[str], reason: str, given: Mapping[str, Any]) -> None:
+    for name in names:
+        if given[name] not in NOT_ASKED[name]:
             raise UsageError(f"{option_name(name)} does not go with {reason}")
 
 

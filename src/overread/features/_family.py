@@ -68,10 +68,13 @@ class Family:
         In the order of the columns that ``compute`` returns.
     compute
         Context -> float32 array (candidates x features), all finite.
+    trained_on
+        What a family that was learnt from examples was trained on; empty for the others.
     """
 
     features: tuple[Feature, ...]
     compute: Callable[[Context], F32]
+    trained_on: str = ""
 
 
 def describe_features(

@@ -126,6 +126,11 @@ def _sample_squares(values: F32, row: F64, column: F64, squares: F32) -> None:
 
 
 WEIGHTS = "weights.npz"
+# How the shipped weights came about (docs/explanation/learned.md); a test holds both together.
+TRAINED_ON = (
+    "nodules that Overread's own simulator put into 200 NIH radiographs without finding, with the share of its "
+    "simulated readers who would mark each as the label"
+)
 
 
 @dataclass(frozen=True, eq=False)

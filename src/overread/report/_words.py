@@ -23,7 +23,8 @@ import pandas as pd
 
 from overread import _text as words
 from overread._text import difference_with_limits
-from overread.domains import domain_of
+from overread.domains import FINDERS, domain_of
+from overread.features import CATALOGUE
 from overread.report._results import (
     AlikeClaim,
     CompactClaim,
@@ -226,6 +227,7 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
             f"of {where_measured(results)}{' (nested cross-validation)' if is_nested(results) else ''}",
         ),
         ("features", f"{study.n_features}" + (", the study's own" if study.own_features else "")),
+        *(("trained before", said) for said in _list_training(results)),
         ("a hit is", results.rule),
         *(
             []
@@ -235,6 +237,23 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
         ("intervals", f"{100 * results.level:g} %, from {results.n_bootstrap:,} bootstraps over patients"),
         ("seed", str(results.seed)),
         ("version", f"overread {results.version}"),
+    ]
+
+
+def _list_training(results: StudyResults) -> list[str]:
+    """Say what the parts that this study did not train were trained on: the finder, and features that a model reads."""
+    study, said = results.study, []
+    finder = FINDERS.get(results.settings["candidates"].get("finder", ""))
+    # Settings of a picture that name no finder still have the default one, which is of chests.
+    used = finder is not None and finder.domain == domain_of(results.settings).name
+    if finder is not None and used and finder.trained_on and not (study.own_candidates or study.own_features):
+        said.append(f"the ranking of the candidates, on {finder.trained_on}")
+    read = {feature.name for model in results.models for feature in model.features}
+    families = [] if study.own_features else CATALOGUE.families_with(read)
+    return said + [
+        f"the {family.features[0].family} features, on {family.trained_on}"
+        for family in families
+        if family.trained_on
     ]
 
 

@@ -1,6 +1,7 @@
 from ._candidates import CandidateCohort as CandidateCohort
 from ._candidates import candidate_cohort as candidate_cohort
 from ._cases import CaseDistribution as CaseDistribution
+from ._cohort import KINDS as KINDS
 from ._cohort import benchmark as benchmark
 from ._cohort import cohort as cohort
 from ._cohort import picture_cohort as picture_cohort

@@ -122,5 +122,6 @@ def phantom_background(image: Phantom) -> Background:
         black=0.0,
         white=1.0,
         heart=image.heart & ~image.lungs,
+        bones=image.ribs | image.clavicles,
         known_blobs=tuple(blobs),
     )

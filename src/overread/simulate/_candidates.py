@@ -1,7 +1,7 @@
 """A cohort without pixels: lesions, what readers mark, and what a candidate detector would give.
 
-The embedded problem of ``overread demo``. Lesions and look-alikes have a conspicuity; candidates lie on them and
-elsewhere; a part of the features follows what a candidate lies on, the others are noise of the same kind.
+Lesions and look-alikes have a conspicuity; candidates lie on them and elsewhere; a part of the features follows what a
+candidate lies on, the others are noise of the same kind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from overread._text import short_repr
 from overread.errors import InvalidInputError
 from overread.simulate._readers import ReaderModel, SeenObject, draw_readings, marks_of_image, reader_panel
 
-# A cohort of the demo's size with enough golden objects to fit and test on; chosen, not measured.
+# Enough golden objects to fit and test on; chosen, not measured.
 SIZE_MM = 350.0
 LESIONS_PER_IMAGE = 0.6
 LOOKALIKES_PER_IMAGE = 0.6

@@ -32,6 +32,7 @@ from overread.simulate._nodules import (
     VariedDistribution,
     contrast_field,
     draw_by_law,
+    nodule_mask,
     relative_radius,
     window_around,
 )
@@ -192,6 +193,8 @@ class Background:
         Values that become 0 and 65535; no radiation passes at white.
     heart
         Where nodules may lie behind the heart; None where that is not known.
+    bones
+        Where ribs and clavicles hide nodules from readers; None where that is not known.
     known_blobs
         What is known to distract readers, beside the bright spots that are found.
     """
@@ -202,6 +205,7 @@ class Background:
     black: float
     white: float
     heart: NDArray[np.bool_] | None = None
+    bones: NDArray[np.bool_] | None = None
     known_blobs: tuple[Blob, ...] = ()
 
     @cached_property
@@ -225,11 +229,13 @@ class Background:
 
 @dataclass(frozen=True)
 class CaseDistribution:
-    """Laws of nodules and readers, and the mean number of distractors in an image."""
+    """Laws of nodules and readers, the mean number of distractors in an image, and a limit to breasts of phantoms."""
 
     nodules: NoduleDistribution | VariedDistribution = field(default_factory=NoduleDistribution)
     readers: ReaderModel = field(default_factory=lambda: ReaderModel(reader_panel(8)))
     distractors: float = 0.6
+    # No phantom's breasts are thicker (`draw_patient`).
+    thickest_breast_mm: float = 85.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +270,9 @@ def draw_case(
             n.x_mm,
             n.y_mm,
             n.diameter_mm,
-            model.nodule_level(n.conspicuity, n.diameter_mm, random),
+            model.nodule_level(
+                n.conspicuity, n.diameter_mm, random, behind_bone=share_behind_bone(background, n)
+            ),
         )
         for i, n in enumerate(nodules)
     ]
@@ -277,6 +285,15 @@ def draw_case(
     marks = marks_of_image([*seen, *distractors], reader_ids, model, place, random)
     inside = (_keep_inside(mark, lungs.shape, mm) for mark in marks)
     return Case(tuple(nodules), tuple(distractors), tuple(inside))
+
+
+def share_behind_bone(background: Background, nodule: Nodule) -> float:
+    """Share of a nodule's outline that lies behind ribs or clavicles; 0 where the bones are not known."""
+    if background.bones is None:
+        return 0.0
+    shape = (background.bones.shape[0], background.bones.shape[1])
+    covered = background.bones[nodule_mask(nodule, shape, background.mm_per_px)]
+    return float(covered.mean()) if covered.size else 0.0
 
 
 def _keep_inside(mark: DrawnMark, shape: tuple[int, ...], mm_per_px: float) -> DrawnMark:

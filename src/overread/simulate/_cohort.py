@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
@@ -38,9 +38,11 @@ from overread.images import GRID_MM
 from overread.simulate._backgrounds import background_files
 from overread.simulate._cases import CaseDistribution
 from overread.simulate._frozen import BENCHMARKS
+from overread.simulate._nodules import NoduleDistribution
 from overread.simulate._reader_fit import law_for_readers
-from overread.simulate._readers import field_readers
+from overread.simulate._readers import ReaderModel, field_readers, reader_panel
 from overread.simulate._recipes import (
+    FIELD_LAYOUT,
     FileRecipe,
     Format,
     FrozenPhantomRecipe,
@@ -50,7 +52,7 @@ from overread.simulate._recipes import (
     PictureRecipe,
     Recipe,
 )
-from overread.simulate._tables import write_tables
+from overread.simulate._tables import CHEST_LAYOUT, FolderLayout, write_tables
 
 JOURNAL = "known/journal.jsonl"
 # Images under way for each worker: enough that none waits, few enough that memory does not grow with the cohort.
@@ -288,3 +290,67 @@ def _benchmark_recipe(name: str, backgrounds: str | Path | None, images_csv: str
     if backgrounds is None or images_csv is None:
         raise UsageError(f"{name} needs the folder of its backgrounds and their table of spacings")
     return NihRecipe(Path(backgrounds), Path(images_csv))
+
+
+# Chosen on seed 0 among the laws that docs/explanation/simulate.md lists: nodules faint enough that the curve rises,
+# placed where the lungs of phantoms are found, which they are not under thick breasts.
+DEMO_LAW = CaseDistribution(
+    nodules=NoduleDistribution(counts=(0.2, 0.15, 0.25, 0.25, 0.15), conspicuity=(0.9, 3.0), depth_mm=15.0),
+    readers=ReaderModel(
+        reader_panel(8, thresholds=(-0.25, 0.25), splits=(0.0, 0.1)),
+        conspicuity_half=1.4,
+        size_slope=1.0,
+        bone_slope=1.0,
+        distractor_level=-1.8,
+        distractor_spread=0.3,
+    ),
+    distractors=1.2,
+    thickest_breast_mm=20.0,
+)
+
+
+@dataclass(frozen=True)
+class CohortKind:
+    """What a kind of simulated cohort offers.
+
+    Parameters
+    ----------
+    write
+        Writes it; takes a folder, n_images, n_readers, seed, workers and the options of `overread simulate` that are
+        not in ``without``.
+    layout
+        Tables and settings of the folder.
+    demo_images, demo_options
+        Size of the demo, and what else `write` gets for it.
+    mm_per_px
+        Side of a pixel that the demo's files do not state; None where lengths are pixels.
+    without, reason
+        Options of `overread simulate` that mean nothing here, and why.
+    """
+
+    write: Callable[..., Path]
+    layout: FolderLayout
+    demo_images: int
+    demo_options: Mapping[str, Any] = field(default_factory=dict)
+    mm_per_px: float | None = None
+    without: tuple[str, ...] = ()
+    reason: str = ""
+
+
+KINDS = {
+    "chest": CohortKind(
+        cohort,
+        CHEST_LAYOUT,
+        demo_images=120,
+        demo_options={"law": DEMO_LAW, "format": "png"},
+        mm_per_px=GRID_MM,
+    ),
+    "field": CohortKind(
+        picture_cohort,
+        FIELD_LAYOUT,
+        demo_images=60,
+        without=("benchmark", "nodules", "backgrounds", "images_csv", "grid_mm", "format"),
+        reason="fields are drawn, as PNG without a scale",
+    ),
+}
+"""Kinds of simulated cohorts by name."""

@@ -122,6 +122,8 @@ class NoduleDistribution:
         Part of the nodules behind the heart, where the background says where that is.
     texture
         Relative deviation inside.
+    depth_mm
+        Least distance of a centre from the border of the lung.
     """
 
     counts: tuple[float, ...] = (0.25, 0.375, 0.25, 0.125)
@@ -133,6 +135,7 @@ class NoduleDistribution:
     with_spicules: float = 0.0
     behind_heart: float = 0.0
     texture: float = 0.2
+    depth_mm: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -256,7 +259,7 @@ def draw_nodules(
 
     Fewer come where there is no room.
     """
-    in_lungs = np.flatnonzero(lungs)
+    in_lungs = np.flatnonzero(lungs & (lung_depth(lungs, mm_per_px) >= law.depth_mm))
     in_heart = np.flatnonzero(heart) if heart is not None else in_lungs[:0]
     drawn: list[Nodule] = []
     for _ in range(n):
@@ -435,15 +438,19 @@ def draw_by_law(
 def find_places(lungs: BoolArray, heart: BoolArray | None, mm_per_px: float) -> dict[str, NDArray[np.int64]]:
     """Find the pixels where the centre of a nodule may lie, for each place of a kind."""
     inside = np.flatnonzero(lungs)
-    # The image's own border is no pleura: outside it the lung is taken to go on.
-    widened = cv2.copyMakeBorder(lungs.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_REPLICATE)
-    depth = cv2.distanceTransform(widened, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)[1:-1, 1:-1] * mm_per_px
     behind = inside[:0] if heart is None else np.flatnonzero(heart)
     return {
         "lung": inside,
-        "border": np.flatnonzero(lungs & (depth <= BORDER_MM)),
+        "border": np.flatnonzero(lungs & (lung_depth(lungs, mm_per_px) <= BORDER_MM)),
         "heart": behind if len(behind) else inside,
     }
+
+
+def lung_depth(lungs: BoolArray, mm_per_px: float) -> NDArray[np.float32]:
+    """Distance of every pixel of the lungs from their border, in mm; the image's own border is no border of a lung."""
+    widened = cv2.copyMakeBorder(lungs.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_REPLICATE)
+    depth = cv2.distanceTransform(widened, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)[1:-1, 1:-1]
+    return np.asarray(depth * mm_per_px)
 
 
 def vary_pixels(

@@ -2,7 +2,8 @@
 
 Reader r marks object o with probability Phi(level_o + skill_r - threshold_r). The level is shared by all readers:
 
-    nodule:      2.08 ln(c / 1.5) + 0.5 ln(D / 14) + N(0, 0.4),   c its conspicuity, D its diameter in mm
+    nodule:      2.08 ln(c / 1.5) + 0.5 ln(D / 14) - bone_slope * b + N(0, 0.4),   c its conspicuity, D its diameter
+                 in mm, b the share of it that lies behind ribs or clavicles
     distractor:  -1.2 + N(0, 0.6), to which skill says nothing more than to a nodule
 
 and each reading has private false marks, Poisson with mean ``false_marks * exp(-threshold_r) * g``, g a factor of the
@@ -71,7 +72,7 @@ class ReaderModel:
         Who reads.
     readings
         Number of readings of an image, and how often.
-    conspicuity_slope, conspicuity_half, size_slope, size_half_mm, nodule_spread
+    conspicuity_slope, conspicuity_half, size_slope, size_half_mm, bone_slope, nodule_spread
         Level of a nodule.
     distractor_level, distractor_spread
         Level of a distractor.
@@ -89,6 +90,7 @@ class ReaderModel:
     conspicuity_half: float = 1.5
     size_slope: float = 0.5
     size_half_mm: float = 14.0
+    bone_slope: float = 0.0
     nodule_spread: float = 0.4
     distractor_level: float = -1.2
     distractor_spread: float = 0.6
@@ -103,11 +105,19 @@ class ReaderModel:
         if not self.readers or not self.readings:
             raise InvalidInputError("a reader model needs at least one reader and one number of readings")
 
-    def nodule_level(self, conspicuity: float, diameter_mm: float, random: np.random.Generator) -> float:
+    def nodule_level(
+        self,
+        conspicuity: float,
+        diameter_mm: float,
+        random: np.random.Generator,
+        *,
+        behind_bone: float = 0.0,
+    ) -> float:
         """Level of a nodule, drawn."""
         shared = self.conspicuity_slope * np.log(conspicuity / self.conspicuity_half)
         size = self.size_slope * np.log(diameter_mm / self.size_half_mm)
-        return float(shared + size + random.normal(0, self.nodule_spread))
+        hidden = self.bone_slope * behind_bone
+        return float(shared + size - hidden + random.normal(0, self.nodule_spread))
 
     def draw_distractor_level(self, random: np.random.Generator) -> float:
         """Level of a distractor, drawn."""
@@ -260,8 +270,6 @@ def draw_ellipse(
     )
 
 
-PicturePlace = Callable[[np.random.Generator], tuple[float, float]]
-
 # All of these are chosen by eye.
 SPLITS = (0.9, 0.08)
 RING_MARGIN = 1.12
@@ -295,7 +303,7 @@ def mark_field(
     clusters: Sequence[Cluster],
     lookalikes: Mapping[Label, Sequence[Nodule]],
     model: ReaderModel,
-    place: PicturePlace,
+    place: Place,
     random: np.random.Generator,
 ) -> list[dict[str, Any]]:
     """Draw the marks of one field, reader by reader, as rows without image and id."""

@@ -40,6 +40,7 @@ from overread.simulate._tables import (
     nodule_rows,
     nodules_by_image,
 )
+from overread.simulate.chest._patient import draw_patient
 from overread.simulate.chest._render import Phantom, phantom
 from overread.simulate.picture._lesions import (
     Cluster,
@@ -155,8 +156,11 @@ class PhantomRecipe:
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
         state = np.random.SeedSequence([self.seed, 3, number]).generate_state(1)
-        image = phantom(seed=int(state[0]), mm_per_px=self.grid_mm)
-        name, background = f"{PHANTOM_NAME}{int(state[0])}", phantom_background(image)
+        seed = int(state[0])
+        patient = draw_patient(seed)
+        patient = replace(patient, breast_mm=min(patient.breast_mm, self.law.thickest_breast_mm))
+        image = phantom(seed=seed, mm_per_px=self.grid_mm, patient=patient)
+        name, background = f"{PHANTOM_NAME}{seed}", phantom_background(image)
         return _draw_image(
             self, number, f"P{number + 1:05d}", name, background, _mask_bits(image, ANATOMY_BITS)
         )

@@ -11,7 +11,7 @@ import pytest
 from scipy.signal import correlate
 
 from overread.features import FEATURE_VERSION
-from overread.features._learned import WEIGHTS, LearnedNetwork, load_network
+from overread.features._learned import TRAINED_ON, WEIGHTS, LearnedNetwork, load_network
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "learned_network.npz"
 CHANNELS = (3, 4, 5)
@@ -87,6 +87,7 @@ def test_shipped_weights_are_small():
 
 
 def test_the_weights_are_those_of_this_version():
-    """Who changes the weights raises FEATURE_VERSION, and says both here."""
+    """Who changes the weights raises FEATURE_VERSION, says what they were trained on, and says all three here."""
     digest = sha256((files("overread.features") / WEIGHTS).read_bytes()).hexdigest()
-    assert (FEATURE_VERSION, digest[:16]) == ("1", "74aab6660551b588")
+    trained = sha256(TRAINED_ON.encode()).hexdigest()
+    assert (FEATURE_VERSION, digest[:16], trained[:16]) == ("1", "74aab6660551b588", "fb2f5e7496c15b6b")

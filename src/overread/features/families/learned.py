@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from overread.features._arrays import F32
 from overread.features._family import Family, describe_features
-from overread.features._learned import cut_squares, load_network
+from overread.features._learned import TRAINED_ON, cut_squares, load_network
 from overread.features.context._context import Context
 
 # As the shipped weights have; a test holds them together.
@@ -39,4 +39,4 @@ def _compute(context: Context) -> F32:
     return load_network().answer(squares)
 
 
-LEARNED = Family(FEATURES, _compute)
+LEARNED = Family(FEATURES, _compute, TRAINED_ON)

@@ -166,11 +166,6 @@ class Phantom:
         return self.left_lung | self.right_lung
 
     @property
-    def behind_heart(self) -> Masks:
-        """Where a nodule of the lung is covered by the heart."""
-        return self.heart
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         rows, columns = self.pixels.shape
