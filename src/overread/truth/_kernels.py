@@ -116,7 +116,11 @@ def fuse_groups(
     groups, sums, means = np.full(n, -1, np.int64), np.zeros((n, 6)), np.zeros((n, 5))
     # Rows of one reader and image are a chain, from the latest back; taken[group] is the last row that may not join.
     n_readers = max(readers.max(), 0) + 1 if n else 1
-    latest, before, taken = np.full(n_readers, -1, np.int64), np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    latest, before, taken = (
+        np.full(n_readers, -1, np.int64),
+        np.full(n, -1, np.int64),
+        np.full(n, -1, np.int64),
+    )
     found = 0
     for image in range(len(starts) - 1):
         first = found
@@ -178,7 +182,9 @@ def _link(similar: FloatArray, least: float) -> IntArray:
                 groups[row] = one
             if not alive[row] or row == one:
                 continue
-            mean = (size[one] * similar[one, row] + size[other] * similar[other, row]) / (size[one] + size[other])
+            mean = (size[one] * similar[one, row] + size[other] * similar[other, row]) / (
+                size[one] + size[other]
+            )
             if similar[one, row] < 0.0 or similar[other, row] < 0.0:
                 mean = -1.0
             similar[one, row] = similar[row, one] = mean
@@ -226,3 +232,15 @@ def link_parts(
                 found += 1
             groups[rows[low + i]] = number[linked[i]]
     return groups
+
+
+@kernel
+def match_pairs(first: IntArray, second: IntArray, n_first: int, n_second: int) -> NDArray[np.bool_]:
+    """Whether each pair is a match: the first of those left whose two rows are both free, and so on."""
+    kept = np.zeros(len(first), np.bool_)
+    free, other_free = np.ones(n_first, np.bool_), np.ones(n_second, np.bool_)
+    for pair in range(len(first)):
+        if free[first[pair]] and other_free[second[pair]]:
+            kept[pair] = True
+            free[first[pair]] = other_free[second[pair]] = False
+    return kept

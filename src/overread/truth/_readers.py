@@ -211,9 +211,7 @@ def _against_others(
     return pd.DataFrame(rows, columns=["n_readings", *COUNTS])
 
 
-def judge(
-    own: MarkArrays, others: MarkArrays, pairs: Pairs, options: MergeOptions
-) -> tuple[int, int, int]:
+def judge(own: MarkArrays, others: MarkArrays, pairs: Pairs, options: MergeOptions) -> tuple[int, int, int]:
     """Count golden GTs of the other readers, those that one reader's marks hit, and marks that hit none."""
     groups, ellipses = group_marks(others, options, pairs)
     golden = count_readers(others, groups, ellipses, options)[0] >= 2
