@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class ThresholdCurve:
     option
         Option that is the threshold, such as ``t0``.
     table
-        threshold; objects_per_image; unchanged, the share of objects with the same marks at the next stricter threshold;
+        threshold; objects_per_image; unchanged, the share of objects that have the same marks at the next threshold;
         agreement, the mean panoptic quality; shortfall and its standard error, against the best threshold, over images.
     used
         Threshold that the options have.
@@ -112,10 +113,7 @@ def threshold_curve(
         {
             "threshold": steps,
             "objects_per_image": [(one.max() + 1) / len(judged) for one in groups],
-            "unchanged": [
-                _unchanged_share(one, other)
-                for one, other in zip(groups, [*groups[1:], groups[-1]], strict=True)
-            ],
+            "unchanged": [*(_unchanged_share(*two) for two in pairwise(groups)), np.nan],
             "agreement": quality,
             "shortfall": quality[best] - quality,
             "standard_error": error,
