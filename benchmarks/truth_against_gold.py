@@ -2,15 +2,15 @@
 
     python -m benchmarks.truth_against_gold [--cyto GIT_DIR] [--lidc CSV] [--fields N] [--output JSON]
 
---cyto is a clone of github.com/YHSI5358/CytoCrowd-Datasets (commit c18d0aa7; bare will do): boxes of four pathologists and
-of a senior expert. Only the images with even numbers are read, of the files sorted by name and numbered from 1; the column
-of names is never read. --lidc is a table of coronal ellipses with pylidc's clusters; again every second scan. --fields draws
-N field phantoms, whose lesions are known, with readers of two habits, seed 0.
+--cyto is a clone of github.com/YHSI5358/CytoCrowd-Datasets (commit c18d0aa7; bare will do): boxes of four
+pathologists and of a senior expert. Only images with even numbers are read, of the files sorted by name and numbered
+from 1; the column of names is never read. --lidc is a table of coronal ellipses with pylidc's clusters; again every
+second scan. --fields draws N field phantoms, whose lesions are known, with readers of two habits, seed 0.
 
-Thresholds are those of the defaults, or those that `threshold_curve` chooses without the gold standard. An object counts
-as found if it matches a gold box one to one, by falling IoU, at 0.5 or more; ellipses count as their boxes. Told are F1 of
-the objects of any reader (with a 95 % interval, images drawn again 1,000 times), and of two readers or more; the mean IoU
-of the matches; the held-out readers' agreement Q; and the AUC of the number of readers as a label. Peers:
+Thresholds are those of the defaults, or those that `threshold_curve` chooses without the gold standard. An object
+counts as found if it matches a gold box one to one, by falling IoU, at 0.5 or more; ellipses count as their boxes. Told
+are F1 of the objects of any reader (with a 95 % interval, images drawn again 1,000 times), and of two readers or more;
+the mean IoU of the matches; the held-out readers' agreement Q; and the AUC of the number of readers as a label. Peers:
 ensemble_boxes (weighted boxes fusion and non-maximum suppression) where it can be imported, and union-find.
 """
 
@@ -89,7 +89,7 @@ def load_cyto(git_dir: Path) -> GoldSet:
 
 
 def ellipses_in(boxes: pd.DataFrame) -> pd.DataFrame:
-    """Marks with the ellipse that touches the edges of each box."""
+    """Give each box the ellipse that touches its edges."""
     width, height = boxes["x_max"] - boxes["x_min"], boxes["y_max"] - boxes["y_min"]
     centre = [boxes["x_min"] + width / 2, boxes["y_min"] + height / 2]
     axes = [

@@ -170,9 +170,10 @@ def _link(similar: FloatArray, least: float) -> IntArray:
     while True:
         one = -1
         for row in range(n):
-            if alive[row] and best[row] != row and similar[row, best[row]] > least:
-                if one < 0 or similar[row, best[row]] > similar[one, best[one]]:
-                    one = row
+            if not alive[row] or best[row] == row or similar[row, best[row]] <= least:
+                continue
+            if one < 0 or similar[row, best[row]] > similar[one, best[one]]:
+                one = row
         if one < 0:
             return groups
         other = best[one]

@@ -1,8 +1,8 @@
 """The ellipse that stands for an object: one of its marks, as in the paper, or the mean of all; and how they spread.
 
 The mean of ellipses has the mean centre and the mean matrix R(t) diag(a, b) R(t)^T, the square root of the matrix of
-second moments up to a factor (the root Euclidean mean of Dryden, Koloydenko and Zhou, 2009). It turns, shifts and scales
-with the marks, and for ellipses along the axes it is the ellipse in the mean of their boxes.
+second moments up to a factor (the root Euclidean mean of Dryden, Koloydenko and Zhou, 2009). It turns, shifts and
+scales with the marks, and for ellipses along the axes it is the ellipse in the mean of their boxes.
 """
 
 from __future__ import annotations

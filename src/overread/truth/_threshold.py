@@ -1,16 +1,16 @@
 """The threshold of a grouping rule, judged by readers who were held out.
 
-Each reader in turn is left out, the marks of the others are merged, and their objects are matched with the reader's marks
-one to one, by falling IoU. Both faults cost: where the threshold is too strict, one lesion is several objects, and the
-second has no mark left to match; where it is too lax, two lesions are one object, and one of the reader's marks has no
-object left. A reader who marked nothing near an object says nothing of how it was merged, so only objects and marks that
-touch count: one holds the other's centre. The agreement is the panoptic quality of Kirillov et al. (2019),
+Each reader in turn is left out, the marks of the others are merged, and their objects are matched with the reader's
+marks one to one, by falling IoU. Both faults cost: where the threshold is too strict, one lesion is several objects, and
+the second has no mark left to match; where it is too lax, two lesions are one object, and one of the reader's marks has
+no object left. A reader who marked nothing near an object says nothing of how it was merged, so only objects and marks
+that touch count: one holds the other's centre. The agreement is the panoptic quality of Kirillov et al. (2019),
 
     Q = 2 sum(IoU of the matches) / (touching objects + touched marks),
 
 with matches of an IoU above 0.5. A lax threshold is favoured a little, since two lesions that are merged cost nothing
-where the reader marked only one of them. The threshold chosen is therefore the strictest one whose agreement is within a
-standard error of the best.
+where the reader marked only one of them. The threshold chosen is therefore the strictest one whose agreement is within
+a standard error of the best.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class ThresholdCurve:
 
     def shortfall(self) -> tuple[float, float]:
         """Agreement that the threshold in use loses against the best, and its standard error."""
-        row = self.table.set_index("threshold").loc[self.used]
-        return float(row["shortfall"]), float(row["standard_error"])
+        row = self.table[self.table["threshold"] == self.used]
+        return float(row["shortfall"].iloc[0]), float(row["standard_error"].iloc[0])
 
 
 def threshold_curve(
