@@ -229,11 +229,11 @@ def test_merge_shows_what_held_out_readers_say_of_thresholds(tmp_path, capsys):
     )
 
 
-@pytest.mark.parametrize(("jitter", "warned"), [(0.3, False), (3.5, True)])
+@pytest.mark.parametrize(("jitter", "warned"), [(0.2, False), (1.5, True)])
 def test_check_warns_of_a_threshold_that_splits_objects(tmp_path, capsys, jitter, warned):
-    """Centres 5 mm apart share half of their discs: at 0.63 the same lesion is several objects."""
+    """Discs of 8 mm whose centres are 2.5 mm apart have an IoU of 0.66: above 0.7, one lesion is several objects."""
     write_copies(tmp_path, jitter)
-    (tmp_path / "study.toml").write_text('[merging]\nthreshold = "fixed"\n')
+    (tmp_path / "study.toml").write_text('[merging]\nmethod = "linkage"\nlinkage_iou = 0.7\n')
     assert run(["check", str(tmp_path), "--skip-files", "--json"]) == 0
     problems = json.loads(capsys.readouterr().out)["problems"]
     assert any("held-out readers agree less" in problem["message"] for problem in problems) == warned

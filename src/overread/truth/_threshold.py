@@ -2,9 +2,10 @@
 
 Each reader in turn is left out, the marks of the others are merged, and their objects are matched with the reader's
 marks one to one, by falling IoU. Both faults cost: where the threshold is too strict, one lesion is several objects,
-and the second has no mark left to match; where it is too lax, two lesions are one object, and one of the reader's marks has
-no object left. A reader who marked nothing near an object says nothing of how it was merged, so only objects and marks
-that touch count: one holds the other's centre. The agreement is the panoptic quality of Kirillov et al. (2019),
+and the second has no mark left to match; where it is too lax, two lesions are one object, and one of the reader's
+marks has no object left. A reader who marked nothing near an object says nothing of how it was merged, so only objects
+and marks that touch count: one holds the other's centre. The agreement is the panoptic quality of Kirillov et al.
+(2019),
 
     Q = 2 sum(IoU of the matches) / (touching objects + touched marks),
 
