@@ -27,7 +27,7 @@ MM_PER_PX = 0.1
 GREEN = (0.0, 1.0, 0.0)
 LIMIT = 250
 # 15 pixels: three times the tool's point marks.
-COUNTING = Counting(rule=EllipseHit(min_semi_axis_mm=1.5), single_reader="fp", repeats="count")
+COUNTING = Counting(rule=EllipseHit(min_semi_axis=1.5), single_reader="fp", repeats="count")
 PLACE = ["x_mm", "y_mm", "radius_mm", "response"]
 
 

@@ -1,7 +1,7 @@
 """Which soft label foretells a reader who had no say in it? Nested votes and the depression of single marks, judged.
 
     python -m benchmarks.held_out_reader STUDY [STUDY ...] [--lidc CSV] [--vindr CSV] [--field N] [--labels A,B]
-        [--full-size-mm X]
+        [--full-size X]
 
 A STUDY is a folder with marks and readings; --field draws N field phantoms, with readers of two habits, seed 0. Each
 reader in turn is left out; the marks of the others are merged, once with ``nested = "no"`` and once with ``"votes"``
@@ -221,9 +221,9 @@ def main() -> None:
     parser.add_argument("--vindr", type=Path)
     parser.add_argument("--field", type=int, metavar="N")
     parser.add_argument("--labels", help="of the studies: these only, taken as one")
-    parser.add_argument("--full-size-mm", type=float, default=MergeOptions().full_size_mm)
+    parser.add_argument("--full-size", type=float, default=MergeOptions().full_size)
     given = parser.parse_args()
-    options = {"full_size_mm": given.full_size_mm}
+    options = {"full_size": given.full_size}
     if given.lidc:
         print("## LIDC\n\n" + compare_rules(*load_lidc(given.lidc), options), flush=True)
     if given.vindr:

@@ -25,7 +25,7 @@ from benchmarks.whole_chain import CONTRASTS, PAPER_COUNTING, SIZES, TARGETS, ma
 from overread.features import ImageMaps
 from overread.features._learned import LearnedNetwork, cut_squares
 from overread.files import write_columns
-from overread.froc import Matching, compare_models, lesion_sizes_mm, match_detections, sensitivity_by
+from overread.froc import Matching, compare_models, lesion_sizes, match_detections, sensitivity_by
 from overread.images import read_image
 from overread.models import count_features, save_model
 from overread.study import Cohort, Features, Fold, Run, Soft, choose_from_trials, make_folds, score_held_out
@@ -152,7 +152,7 @@ def write_gain(matchings: dict[str, Matching]) -> None:
     print(markdown(gain[gain["measure"] == "gt_sensitivity"].round(3).to_dict("records")))
     for by, bins in (("size", SIZES), ("contrast", CONTRASTS)):
         for name, matching in matchings.items():
-            values = lesion_sizes_mm(matching) if by == "size" else by
+            values = lesion_sizes(matching) if by == "size" else by
             strata = sensitivity_by(matching, values, fp_target=1.0, bins=bins)
             shown = strata[
                 ["stratum", "n_gts", "gt_sensitivity", "gt_sensitivity_lower", "gt_sensitivity_upper"]

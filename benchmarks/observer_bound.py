@@ -43,7 +43,7 @@ from overread.froc import (
     Matching,
     compare_models,
     froc_curve,
-    lesion_sizes_mm,
+    lesion_sizes,
     match_detections,
     sensitivity_by,
 )
@@ -187,7 +187,7 @@ def compare_strata(title: str, matchings: Mapping[str, Matching], by: str, bins:
     """Sensitivity at 1 FP of every observer, by kind of object."""
     tables = {}
     for name, matching in matchings.items():
-        values = lesion_sizes_mm(matching) if by == "size" else by
+        values = lesion_sizes(matching) if by == "size" else by
         tables[name] = sensitivity_by(matching, values, fp_target=1.0, bins=bins, n_bootstrap=200)
     first = next(iter(tables.values()))
     lines = [

@@ -84,7 +84,7 @@ def load_cyto(git_dir: Path) -> GoldSet:
     marks, gold = table("WorkerData.csv", "worker_bbox"), table("GroundTruth.csv", "bbox")
     pairs = [(image, reader) for image in images.values() for reader in sorted(set(marks["reader_id"]))]
     readings = pd.DataFrame(pairs, columns=["image_id", "reader_id"])
-    options = MergeOptions(full_size_mm=CYTO_FULL_SIZE)
+    options = MergeOptions(full_size=CYTO_FULL_SIZE)
     return GoldSet("CytoCrowd, even images", ellipses_in(marks), readings, gold, options, False, CYTO_SHAPE)
 
 

@@ -29,7 +29,7 @@ from overread.froc import (
     bootstrap,
     chance_level,
     compare_models,
-    lesion_sizes_mm,
+    lesion_sizes,
     match_detections,
     sensitivity_by,
 )
@@ -259,7 +259,7 @@ def main() -> None:
         "gt_sensitivity_lower",
         "gt_sensitivity_upper",
     ]
-    for by, bins in ((lesion_sizes_mm(matchings["soft"]), SIZES), ("contrast", CONTRASTS)):
+    for by, bins in ((lesion_sizes(matchings["soft"]), SIZES), ("contrast", CONTRASTS)):
         strata = sensitivity_by(matchings["soft"], by, fp_target=1.0, bins=bins)
         print(markdown(strata[shown].round(3).to_dict("records")))
     paired = compare_models(matchings["hard"], matchings["soft"], fp_targets=TARGETS).table()

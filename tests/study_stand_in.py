@@ -43,7 +43,7 @@ n_bootstrap = 20
 fp_targets = [0.5, 2.0]
 n_bootstrap = 100
 chance_shifts = 3
-size_bins_mm = [0.0, 15.0, 1000.0]
+size_bins = [0.0, 15.0, 1000.0]
 headline = "test"
 [execution]
 executor = "serial"
@@ -64,7 +64,7 @@ choice_fp_targets = [1.0]
 fp_targets = [1.0]
 n_bootstrap = 100
 chance_shifts = 1
-size_bins_mm = [0.0, 1000.0]
+size_bins = [0.0, 1000.0]
 headline = "test"
 [execution]
 executor = "serial"

@@ -25,7 +25,7 @@ print(field.shape, f"{field.region.mean():.0%} of the picture is field of view")
 # %%
 # Blobs of 2 to 8 pixels, bright or dark, and generic features of each.
 
-candidates = BlobFinder("both", smallest_mm=2, largest_mm=8)(field, limit=10)
+candidates = BlobFinder("both", smallest=2, largest=8)(field, limit=10)
 features = extract_generic(field, candidates)
 print(features.shape[1], "columns of features; the first candidates:")
 print(candidates.head(3).round(1).to_string())

@@ -136,7 +136,7 @@ def test_against_the_definition_on_random_studies(labels, rule):
                 continue
             distance = np.hypot(gt.x_mm - found.x_mm, gt.y_mm - found.y_mm)
             # circles: the rule reduces to a radius
-            if distance <= max(rule.scale * gt.semi_major_mm, rule.min_semi_axis_mm):
+            if distance <= max(rule.scale * gt.semi_major_mm, rule.min_semi_axis):
                 rank = -gt.probability if labels == "soft" else 0.0
                 near.append((rank, distance / (2 * gt.semi_major_mm), number))
         if near:

@@ -90,12 +90,12 @@ def test_marks_that_do_not_fit_the_reference_size_are_told(run, tmp_path, capsys
 
     def warnings():
         assert run(["check", tmp_path, "--json", "--skip-files"]) == 0
-        return [p for p in json.loads(capsys.readouterr().out)["problems"] if "full_size_mm" in p["remedy"]]
+        return [p for p in json.loads(capsys.readouterr().out)["problems"] if "full_size" in p["remedy"]]
 
     (problem,) = warnings()
     assert "60 mm" in problem["message"]
-    assert "full_size_mm = 300 (" in problem["remedy"]
-    (tmp_path / "study.toml").write_text("[merging]\nfull_size_mm = 300.0\n")
+    assert "full_size = 300 (" in problem["remedy"]
+    (tmp_path / "study.toml").write_text("[merging]\nfull_size = 300.0\n")
     assert warnings() == []
     (tmp_path / "study.toml").write_text("[merging]\nfull_size = 300.0\n")
     assert len(warnings()) == 1

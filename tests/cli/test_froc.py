@@ -230,7 +230,7 @@ def test_figure(study, capsys):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (("--rule", "distance"), 4, "max_distance_mm"),
+        (("--rule", "distance"), 4, "max_distance"),
         (("--rule", "nearest"), 2, "rule"),
         (("--fp", "-1"), 4, "fp_targets"),
         (("--level", "1.5"), 4, "level"),
@@ -243,9 +243,9 @@ def test_figure(study, capsys):
         (("--n-shifts", "-1"), 2, "--n-shifts"),
         (("--figure", "froc.docx"), 2, ".png, .svg or .pdf"),
         (("--rule", "overlap", "--min-overlap", "0.1"), 4, "candidates need radius_mm above 0"),
-        (("--max-distance-mm", "5"), 2, "--max-distance-mm has no effect with --rule hit"),
-        (("--rule", "distance", "--margin-mm", "5"), 2, "it belongs to --rule hit or strict"),
-        (("--rule", "distance", "--max-distance-mm", "5", "--min-overlap", "0"), 2, "--min-overlap has no"),
+        (("--max-distance", "5"), 2, "--max-distance has no effect with --rule hit"),
+        (("--rule", "distance", "--margin", "5"), 2, "it belongs to --rule hit or strict"),
+        (("--rule", "distance", "--max-distance", "5", "--min-overlap", "0"), 2, "--min-overlap has no"),
         (("--mm-per-px", "0.2"), 2, "--mm-per-px has no effect"),
         (("--format", "coco"), 2, "--format has no effect"),
         (("--box-mode", "xyxy"), 2, "--box-mode has no effect"),
@@ -355,11 +355,11 @@ def test_every_rule_parameter_and_every_choice_is_an_option_with_its_default():
     [
         ({"rule": "strict"}, Counting(rule=STRICT_HIT)),
         (
-            {"margin_mm": 2.0, "single_reader": "fp"},
-            Counting(rule=EllipseHit(margin_mm=2.0), single_reader="fp"),
+            {"margin": 2.0, "single_reader": "fp"},
+            Counting(rule=EllipseHit(margin=2.0), single_reader="fp"),
         ),
         (
-            {"rule": "distance", "max_distance_mm": 8.0, "extra_hits": "fp"},
+            {"rule": "distance", "max_distance": 8.0, "extra_hits": "fp"},
             Counting(rule=DistanceHit(8.0), extra_hits="fp"),
         ),
     ],
@@ -373,7 +373,7 @@ def test_a_parameter_of_another_rule_has_no_effect_and_is_refused():
         UsageError, match="--min-overlap has no effect with --rule hit; it belongs to --rule overlap"
     ):
         make_counting(CountingOptions(min_overlap=0.1))
-    with pytest.raises(InvalidInputError, match="needs max_distance_mm"):
+    with pytest.raises(InvalidInputError, match="needs max_distance"):
         make_counting(CountingOptions(rule="distance"))
 
 

@@ -7,7 +7,7 @@ from overread.froc import (
     Matching,
     bootstrap,
     chance_level,
-    lesion_sizes_mm,
+    lesion_sizes,
     match_detections,
     only_targets,
     operating_points,
@@ -58,7 +58,7 @@ def test_strata_add_up_to_the_whole(make_tables):
     found = (table["gt_sensitivity"] * table["n_gts"]).sum()
     assert found == pytest.approx(whole["gt_sensitivity"][0] * m.n_gts)
     np.testing.assert_allclose(
-        lesion_sizes_mm(m), 2 * np.sqrt(m.strata["semi_major_mm"] * m.strata["semi_minor_mm"])
+        lesion_sizes(m), 2 * np.sqrt(m.strata["semi_major_mm"] * m.strata["semi_minor_mm"])
     )
 
 
@@ -81,7 +81,7 @@ def test_refusals():
     with pytest.raises(InvalidInputError, match="outside"):
         sensitivity_by(events(), "size", fp_target=1, bins=[0, 10])
     with pytest.raises(TableError, match="semi_major_mm"):
-        lesion_sizes_mm(events())
+        lesion_sizes(events())
 
 
 def grouped():

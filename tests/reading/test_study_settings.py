@@ -58,12 +58,12 @@ def test_a_study_in_pixels_merges_in_pixels_and_gives_the_objects_back_in_mm(fol
         **{name: found.marks[name] / MM for name in found.marks if name.endswith("_mm")}
     )
     # The threshold of overlap grows with size over full_size: small marks are merged where full_size is large.
-    settings = '[region]\nkind = "all"\n[units]\nunit = "px"\n[merging]\nfull_size_mm = {}\n'
+    settings = '[region]\nkind = "all"\n[units]\nunit = "px"\n[merging]\nfull_size = {}\n'
     told = {}
     for full_size in (4.0, 4000.0):
         (folder / "study.toml").write_text(settings.format(full_size))
         told[full_size] = merge_as_study(folder, found)
-        expected = merge_marks(pixels, READINGS, options=MergeOptions(full_size_mm=full_size), in_mm=False)
+        expected = merge_marks(pixels, READINGS, options=MergeOptions(full_size=full_size), in_mm=False)
         assert told[full_size]["truth_id"].tolist() == expected["truth_id"].tolist()
         np.testing.assert_allclose(told[full_size]["x_mm"], expected["x_mm"] * MM)
         np.testing.assert_allclose(told[full_size]["semi_major_mm"], 10 * MM)

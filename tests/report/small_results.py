@@ -25,7 +25,7 @@ from overread.froc import (
     compare_models,
     estimate_figures,
     froc_curve,
-    lesion_sizes_mm,
+    lesion_sizes,
     match_detections,
     operating_points,
     performance_by,
@@ -146,7 +146,7 @@ def counted(chain: Chain, training: Matching, test: Matching, treatment: str) ->
         for table in (chain.cohort.candidates, chain.truth, chain.cohort.images)
     ]
     sizes = sensitivity_by(
-        test, lesion_sizes_mm(test), fp_target=1.5, bins=[0, 10, 20, 1e3], level=LEVEL, **RESAMPLING
+        test, lesion_sizes(test), fp_target=1.5, bins=[0, 10, 20, 1e3], level=LEVEL, **RESAMPLING
     )
     trained = set_result(training)
     return Counted(

@@ -28,7 +28,7 @@ from overread.report import (
 )
 
 GOLDEN = Path(__file__).parent / "golden"
-PICTURE = {"region": {"kind": "field_of_view"}, "units": {"unit": "px"}, "hits": {"min_semi_axis_mm": 15.0}}
+PICTURE = {"region": {"kind": "field_of_view"}, "units": {"unit": "px"}, "hits": {"min_semi_axis": 15.0}}
 GRADES = ("chance", "too few readers", "undecided", "below readers", "among readers")
 NO_READER = {"n_readers": 0, "median_reader": None}
 

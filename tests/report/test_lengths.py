@@ -12,7 +12,7 @@ from overread.report._words import find_crop_side, name_object, name_unit
 
 def in_pixels(results, **hits):
     told = {"region": {"kind": "all"}, "units": {"unit": "px"}}
-    return replace(results, settings=results.settings | told | {"hits": {"min_semi_axis_mm": 15.0} | hits})
+    return replace(results, settings=results.settings | told | {"hits": {"min_semi_axis": 15.0} | hits})
 
 
 def test_a_study_that_says_nothing_is_of_chests_in_mm(results):
@@ -26,8 +26,8 @@ def test_pictures_have_their_unit_and_crops_of_twelve_least_semi_axes(results):
 
 
 def test_a_rule_without_a_least_semi_axis_has_crops_of_three_full_sizes(results):
-    settings = {"merging": {"full_size_mm": 200.0}}
-    pictures = in_pixels(results, min_semi_axis_mm=None)
+    settings = {"merging": {"full_size": 200.0}}
+    pictures = in_pixels(results, min_semi_axis=None)
     assert find_crop_side(replace(pictures, settings=pictures.settings | settings)) == pytest.approx(600.0)
 
 

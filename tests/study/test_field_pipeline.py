@@ -21,7 +21,7 @@ RAW = {
     "region": {"kind": "field_of_view"},
     "units": {"unit": "px"},
     "images": {"plane": "green", "colour": True},
-    "candidates": {"finder": "blobs", "limit": 8, "polarity": "dark", "smallest_mm": 3.0, "largest_mm": 6.0},
+    "candidates": {"finder": "blobs", "limit": 8, "polarity": "dark", "smallest": 3.0, "largest": 6.0},
     "labels": {"groups": {"dots": ["dark"]}},
 }
 
@@ -44,8 +44,8 @@ def test_the_domain_is_what_the_settings_say():
         stain=None,
         finder="blobs",
         polarity="dark",
-        smallest_mm=3.0,
-        largest_mm=6.0,
+        smallest=3.0,
+        largest=6.0,
         target="dots",
     )
     stained = PictureDomain.from_settings(
@@ -76,7 +76,7 @@ def test_a_worker_makes_the_same_pipeline_from_plain_options(study):
     [
         {"candidates": {"polarity": "both"}},
         {"candidates": {"limit": 9}},
-        {"candidates": {"largest_mm": 7.0}},
+        {"candidates": {"largest": 7.0}},
         {"images": {"plane": "red"}},
         {"region": {"kind": "all"}},
         {"units": {"unit": "fraction"}},

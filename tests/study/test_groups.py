@@ -71,7 +71,7 @@ def test_lengths_are_pixels(field_study, runs):
         # The tables are in pixels already, so that codes apart nothing changed.
         assert sorted(run.table("marks")["x_mm"]) == pytest.approx(sorted(own["x_mm"]))
         # One per cent of 180 pixels.
-        assert run.settings.hits.min_semi_axis_mm == pytest.approx(1.8)
+        assert run.settings.hits.min_semi_axis == pytest.approx(1.8)
         assert run.results.rule.endswith("at least 1.8 px")
         assert "width, px" in run.results.study.description.numbers
 
@@ -91,7 +91,7 @@ def test_crops_are_in_colour(runs):
     from PIL import Image
 
     pictures, settings = runs["dark"].pictures, runs["dark"].results.settings
-    side = max(12 * settings["hits"]["min_semi_axis_mm"], 2.5 * settings["evaluation"]["size_bins_mm"][-2])
+    side = max(12 * settings["hits"]["min_semi_axis"], 2.5 * settings["evaluation"]["size_bins"][-2])
     crops = pictures.hits + pictures.misses + pictures.false_positives
     assert crops
     for crop in crops:

@@ -49,7 +49,7 @@ def test_every_model_has_its_section() -> None:
 
 
 def test_plain_values_mean_the_same_settings() -> None:
-    settings = parse_settings({"seed": 3, "hits": {"rule": "distance", "max_distance_mm": 8.0}})
+    settings = parse_settings({"seed": 3, "hits": {"rule": "distance", "max_distance": 8.0}})
     assert parse_settings(settings.to_plain()) == settings
 
 
@@ -57,8 +57,8 @@ def test_plain_values_mean_the_same_settings() -> None:
     ("hits", "rule"),
     [
         ({"rule": "strict"}, STRICT_HIT),
-        ({"rule": "hit", "margin_mm": 2.0}, EllipseHit(margin_mm=2.0)),
-        ({"rule": "distance", "max_distance_mm": 8.0}, DistanceHit(8.0)),
+        ({"rule": "hit", "margin": 2.0}, EllipseHit(margin=2.0)),
+        ({"rule": "distance", "max_distance": 8.0}, DistanceHit(8.0)),
         ({"rule": "overlap", "min_overlap": 0.2}, OverlapHit(0.2)),
     ],
 )
@@ -79,7 +79,7 @@ HOSTILE = [
     ({"merging": {"t0": 5.0}}, "t0 must be in [0, 1]"),
     ({"merging": {"method": "stars"}}, "method 'stars' does not exist"),
     ({"labels": {"n_min": 0}}, "n_min must be at least 1"),
-    ({"hits": {"rule": "distance"}}, "needs max_distance_mm"),
+    ({"hits": {"rule": "distance"}}, "needs max_distance"),
     ({"evaluation": {"fp_targets": [1.0, 0.5]}}, "must grow"),
     ({"evaluation": {"fp_targets": []}}, "[evaluation] fp_targets"),
     ({"evaluation": {"fp_targets": [math.nan]}}, "fp_targets[0] = nan"),
@@ -90,10 +90,10 @@ HOSTILE = [
     ({"evaluation": {"level": 0.9999999999}}, "[evaluation] level"),
     ({"evaluation": {"level": 0.1}}, "[evaluation] level"),
     ({"evaluation": {"fp_targets": [1e300]}}, "fp_targets[0]"),
-    ({"hits": {"margin_mm": 1e300}}, "margin_mm must be 0 to 100 mm"),
-    ({"hits": {"min_semi_axis_mm": 101.0}}, "min_semi_axis_mm must be 0 to 100 mm"),
+    ({"hits": {"margin": 1e300}}, "margin must be 0 to 100 mm"),
+    ({"hits": {"min_semi_axis": 101.0}}, "min_semi_axis must be 0 to 100 mm"),
     ({"hits": {"scale": 11.0}}, "scale must be above 0 and at most 10"),
-    ({"hits": {"rule": "distance", "max_distance_mm": 1e6}}, "max_distance_mm must be 0 to 100 mm"),
+    ({"hits": {"rule": "distance", "max_distance": 1e6}}, "max_distance must be 0 to 100 mm"),
     ({"b2": {"n_bootstrap": 1}}, "need 0, for no intervals, or at least 20"),
     ({"soft": {"normalizations": ["bags", "bags"]}}, "named twice"),
     ({"models": {"wanted": ["soft", "b3"]}}, "there is no model 'b3'; use any of soft, b1, b2, boosted"),

@@ -65,7 +65,7 @@ def test_group_unit_and_merging_are_those_of_the_settings(folder: Path) -> None:
     found = take_study_marks(folder, TABLES)
     assert found.tables.marks["label"].tolist() == ["red", "red"]
     assert (found.unit, found.in_mm, found.options.t0) == ("px", False, 0.5)
-    assert found.options.full_size_mm == pytest.approx(200.0)
+    assert found.options.full_size == pytest.approx(200.0)
     (row,) = merge_marks(
         found.tables.marks, found.tables.readings, options=found.options, in_mm=False
     ).itertuples()
@@ -74,7 +74,7 @@ def test_group_unit_and_merging_are_those_of_the_settings(folder: Path) -> None:
 
 def test_labels_that_are_no_group_stay_apart(folder: Path) -> None:
     assert len(merge_marks(MARKS, READINGS)) == 3
-    (folder / "study.toml").write_text('[region]\nkind = "all"\n[units]\nunit = "fraction"\n')
+    (folder / "study.toml").write_text('[region]\nkind = "all"\n[units]\nunit = "percent"\n')
     found = take_study_marks(folder, TABLES)
     assert found.tables.marks["x_mm"].tolist() == pytest.approx([100 / 15, 104 / 15, 20.0, 304 / 15])
     assert found.tables.images["mm_per_px_x"].tolist() == pytest.approx([1 / 15])

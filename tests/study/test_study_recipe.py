@@ -41,7 +41,7 @@ def test_chests_and_plain_folders_need_no_tables(tmp_path, field_study):
 
 def test_lengths_go_to_the_unit_of_the_tables_and_back(tmp_path):
     """Tables at 0.5 mm a pixel, a study in per cent of the width of 180 pixels."""
-    settings = LIGHT.replace('unit = "px"', 'unit = "fraction"')
+    settings = LIGHT.replace('unit = "px"', 'unit = "percent"')
     study = write_field_study(
         tmp_path / "eyes", settings=settings, n_images=2, mm_per_px_x=0.5, mm_per_px_y=0.5
     )

@@ -24,9 +24,9 @@ def test_pixels_fit_by_themselves(tmp_path):
 @pytest.mark.parametrize(
     ("more", "told", "cure"),
     [
-        ("[hits]\nmin_semi_axis_mm = 40.0", "is widened to at least 40 mm", "[units]"),
-        ("[merging]\nfull_size_mm = 500.0", "of full_size_mm = 500", "[merging]"),
-        ("[merging]\nfull_size_mm = 0.5", "of full_size_mm = 0.5", "[merging]"),
+        ("[hits]\nmin_semi_axis = 40.0", "is widened to at least 40 mm", "[units]"),
+        ("[merging]\nfull_size = 500.0", "of full_size = 500", "[merging]"),
+        ("[merging]\nfull_size = 0.5", "of full_size = 0.5", "[merging]"),
     ],
 )
 def test_a_reference_far_from_the_marks_is_told(tmp_path, more, told, cure):
@@ -37,7 +37,7 @@ def test_a_reference_far_from_the_marks_is_told(tmp_path, more, told, cure):
 
 
 def test_each_group_is_looked_at(tmp_path):
-    groups = '[labels]\ngroups = {pale = ["pale"], dark = ["dark"]}\n[hits]\nmin_semi_axis_mm = 40.0'
+    groups = '[labels]\ngroups = {pale = ["pale"], dark = ["dark"]}\n[hits]\nmin_semi_axis = 40.0'
     problems = check(tmp_path, f"{LIGHT}\n{groups}")
     assert [problem.message.partition(":")[0] for problem in problems] == ["group pale", "group dark"]
 

@@ -21,7 +21,7 @@ from overread.truth import (
     make_hit_rule,
 )
 
-RULES = [HIT, STRICT_HIT, EllipseHit(margin_mm=3.0), DistanceHit(9.0), OverlapHit(0.1)]
+RULES = [HIT, STRICT_HIT, EllipseHit(margin=3.0), DistanceHit(9.0), OverlapHit(0.1)]
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,9 @@ RULES = [HIT, STRICT_HIT, EllipseHit(margin_mm=3.0), DistanceHit(9.0), OverlapHi
     [
         ("hit", {}, HIT),
         ("strict", {}, STRICT_HIT),
-        ("strict", {"margin_mm": 2.0}, replace(STRICT_HIT, margin_mm=2.0)),
-        ("hit", {"margin_mm": None, "scale": 2.0}, EllipseHit(scale=2.0)),
-        ("distance", {"max_distance_mm": 7}, DistanceHit(7.0)),
+        ("strict", {"margin": 2.0}, replace(STRICT_HIT, margin=2.0)),
+        ("hit", {"margin": None, "scale": 2.0}, EllipseHit(scale=2.0)),
+        ("distance", {"max_distance": 7}, DistanceHit(7.0)),
         ("overlap", {"min_overlap": 0.0}, OverlapHit(0.0)),
     ],
 )
@@ -43,14 +43,14 @@ def test_rules_are_made_by_name(name, parameters, rule):
     ("name", "parameters", "words"),
     [
         ("near", {}, "use hit, strict, distance or overlap"),
-        ("distance", {}, "kind 'distance' needs max_distance_mm >= 0, not None"),
-        ("distance", {"max_distance_mm": -1}, "needs max_distance_mm >= 0, not -1"),
-        ("distance", {"max_distance_mm": 5, "scale": 1}, "has no scale; it has max_distance_mm"),
+        ("distance", {}, "kind 'distance' needs max_distance >= 0, not None"),
+        ("distance", {"max_distance": -1}, "needs max_distance >= 0, not -1"),
+        ("distance", {"max_distance": 5, "scale": 1}, "has no scale; it has max_distance"),
         ("overlap", {}, "kind 'overlap' needs min_overlap in"),
         ("overlap", {"min_overlap": 1.0}, "kind 'overlap' needs min_overlap in"),
         ("hit", {"scale": 0.0}, "scale must be above 0"),
-        ("hit", {"margin_mm": -1.0}, "margin_mm must be 0 to 100 mm"),
-        ("strict", {"min_semi_axis_mm": float("nan")}, "min_semi_axis_mm must be 0 to 100 mm"),
+        ("hit", {"margin": -1.0}, "margin must be 0 to 100 mm"),
+        ("strict", {"min_semi_axis": float("nan")}, "min_semi_axis must be 0 to 100 mm"),
     ],
 )
 def test_rules_that_mean_nothing_are_refused(name, parameters, words):
@@ -62,7 +62,7 @@ def test_rules_that_mean_nothing_are_refused(name, parameters, words):
 def test_every_rule_describes_itself():
     assert len({rule.describe() for rule in RULES}) == len(RULES)
     assert HIT.describe() == "centre in the GT's ellipse, semi-axes at least 5 mm"
-    assert replace(STRICT_HIT, margin_mm=1.0).describe() == (
+    assert replace(STRICT_HIT, margin=1.0).describe() == (
         "centre in the GT's ellipse, semi-axes times 0.5 at least 4 mm, widened by 1 mm"
     )
 
@@ -72,9 +72,9 @@ def test_parameters_say_what_they_are():
     assert list(listed) == list(HIT_RULES) == ["hit", "strict", "distance", "overlap"]
     defaults = {rule: {one.name: one.default for one in parameters} for rule, parameters in listed.items()}
     assert defaults == {
-        "hit": {"scale": 1.0, "min_semi_axis_mm": 5.0, "margin_mm": 0.0},
-        "strict": {"scale": 0.5, "min_semi_axis_mm": 4.0, "margin_mm": 0.0},
-        "distance": {"max_distance_mm": None},
+        "hit": {"scale": 1.0, "min_semi_axis": 5.0, "margin": 0.0},
+        "strict": {"scale": 0.5, "min_semi_axis": 4.0, "margin": 0.0},
+        "distance": {"max_distance": None},
         "overlap": {"min_overlap": None},
     }
     for parameters in listed.values():

@@ -14,7 +14,7 @@ from overread.truth import HIT, STRICT_HIT, DistanceHit, EllipseHit, OverlapHit,
 RULES = [
     HIT,
     STRICT_HIT,
-    EllipseHit(margin_mm=3.0),
+    EllipseHit(margin=3.0),
     DistanceHit(9.0),
     OverlapHit(0.1),
 ]
@@ -51,14 +51,14 @@ def hits_by_definition(c, t, rule):
     """Whether one candidate hits one GT, with shapely's geometry; None where polygons cannot tell."""
     point = shapely.Point(c.x_mm, c.y_mm)
     if rule.kind == "distance":
-        return point.distance(shapely.Point(t.x_mm, t.y_mm)) <= rule.max_distance_mm
+        return point.distance(shapely.Point(t.x_mm, t.y_mm)) <= rule.max_distance
     if rule.kind == "overlap":
         disc = shape(c.x_mm, c.y_mm, c.radius_mm, c.radius_mm, 0)
         gt = shape(t.x_mm, t.y_mm, t.semi_major_mm, t.semi_minor_mm, t.angle_deg)
         share = disc.intersection(gt).area / max(disc.area, gt.area)
         return None if abs(share - rule.min_overlap) < 1e-4 else share > rule.min_overlap
     a, b = (
-        max(rule.scale * axis, rule.min_semi_axis_mm) + rule.margin_mm
+        max(rule.scale * axis, rule.min_semi_axis) + rule.margin
         for axis in (t.semi_major_mm, t.semi_minor_mm)
     )
     gt = shape(t.x_mm, t.y_mm, a, b, t.angle_deg)

@@ -19,8 +19,8 @@ from overread.truth import LabelOptions, MergeOptions
         (MergeOptions, {"t0": 1.1}, r"t0 must be in \[0, 1\], not 1.1"),
         (MergeOptions, {"t0": float("nan")}, "t0 must be in"),
         (MergeOptions, {"dbscan_min_marks": 0}, "dbscan_min_marks"),
-        (MergeOptions, {"full_size_mm": 0.0}, "full_size_mm must be above 0"),
-        (MergeOptions, {"full_size_mm": float("inf")}, "full_size_mm must be above 0"),
+        (MergeOptions, {"full_size": 0.0}, "full_size must be above 0"),
+        (MergeOptions, {"full_size": float("inf")}, "full_size must be above 0"),
         (LabelOptions, {"score": "votes"}, "score 'votes' does not exist; use readers or marks"),
         (LabelOptions, {"n_min": 0}, "n_min must be at least 1"),
         (LabelOptions, {"smallest_probability": -0.1}, "smallest_probability"),
@@ -34,7 +34,7 @@ def test_what_means_nothing_is_refused(options, given, words):
 def test_the_papers_numbers_are_the_defaults():
     """Section 2.1 and its footnotes; section 3."""
     options = MergeOptions()
-    assert (options.t0, options.full_size_mm, options.similar_size, options.similar_distance) == (
+    assert (options.t0, options.full_size, options.similar_size, options.similar_distance) == (
         0.63,
         20.0,
         0.7,

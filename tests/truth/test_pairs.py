@@ -19,7 +19,7 @@ OPTIONS = [
     MergeOptions(size="mean", distance_by="min"),
     MergeOptions(size_fraction="area", distance_by="mean", similar_distance=0.3),
     MergeOptions(threshold="fixed", t0=0.3),
-    MergeOptions(t0=0.2, full_size_mm=10.0),
+    MergeOptions(t0=0.2, full_size=10.0),
 ]
 
 
@@ -45,7 +45,7 @@ def paper_threshold(first, second, options):
     by = {"max": max(di, dj), "min": min(di, dj), "mean": (di + dj) / 2}[options.distance_by]
     distance = np.hypot(*(first[:2] - second[:2])) / by
     similar = fraction > options.similar_size and distance < options.similar_distance
-    return min(options.t0, options.t0 / options.full_size_mm * (max(di, dj) if similar else min(di, dj)))
+    return min(options.t0, options.t0 / options.full_size * (max(di, dj) if similar else min(di, dj)))
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -90,7 +90,7 @@ def test_shares_are_those_of_shapely():
     [
         {"t0": 1.5},
         {"t0": float("nan")},
-        {"full_size_mm": 0.0},
+        {"full_size": 0.0},
         {"method": "kmeans"},
         {"size": "area"},
         {"dbscan_min_marks": 0},

@@ -37,9 +37,9 @@ def test_too_small_and_too_large_are_told_and_the_cure_cures(diameter, word):
     marks = make_marks(diameter)
     message, remedy = tell_misfit(marks, MergeOptions())
     assert word in message
-    advised = float(re.search(r"full_size_mm = ([0-9.e+]+)", remedy)[1])
+    advised = float(re.search(r"full_size = ([0-9.e+]+)", remedy)[1])
     assert advised == pytest.approx(5 * diameter, rel=0.2)
-    assert tell_misfit(marks, MergeOptions(full_size_mm=advised)) is None
+    assert tell_misfit(marks, MergeOptions(full_size=advised)) is None
 
 
 @pytest.mark.parametrize("options", [{"threshold": "fixed"}, {"method": "dbscan"}, {"method": "fusion"}])

@@ -342,7 +342,7 @@ def group_candidates(
     Parameters
     ----------
     candidates : pandas.DataFrame
-        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it).
+        ``image_id``, ``candidate_id``, ``x``, ``y`` (and ``radius`` where the rule asks for it).
     truth : pandas.DataFrame
         ``image_id``, ``truth_id`` and the ellipse; ``probability`` and ``golden`` for the labels of the bags.
     rule : HitRule
@@ -385,7 +385,7 @@ def make_bags(
     Parameters
     ----------
     candidates : pandas.DataFrame
-        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it).
+        ``image_id``, ``candidate_id``, ``x``, ``y`` (and ``radius`` where the rule asks for it).
     features : pandas.DataFrame
         ``image_id``, ``candidate_id`` and one numeric column a feature; a row a candidate, in any order.
     truth : pandas.DataFrame

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from overread.domains import DomainImage
 
 
-COLUMNS = {"candidate_id": "str"} | dict.fromkeys(("x_mm", "y_mm", "radius_mm", "response"), "float64")
+COLUMNS = {"candidate_id": "str"} | dict.fromkeys(("x", "y", "radius", "response"), "float64")
 
 
 def candidates(

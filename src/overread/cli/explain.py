@@ -130,8 +130,8 @@ def _tell_shown(explained: Explanation, point: OperatingPoint | None, shown: pd.
 
 def _find_cover(row: pd.Series[Any], shown: pd.DataFrame) -> str:
     """Return the id of the strongest candidate that is shown and that this one lies on."""
-    distance = ((shown["x_mm"] - row["x_mm"]) ** 2 + (shown["y_mm"] - row["y_mm"]) ** 2) ** 0.5
-    return str(shown.loc[distance < shown["radius_mm"].clip(lower=row["radius_mm"]), "candidate_id"].iloc[0])
+    distance = ((shown["x"] - row["x"]) ** 2 + (shown["y"] - row["y"]) ** 2) ** 0.5
+    return str(shown.loc[distance < shown["radius"].clip(lower=row["radius"]), "candidate_id"].iloc[0])
 
 
 def _tell_place(explained: Explanation, unit: str) -> str:
@@ -147,8 +147,8 @@ def _tell_place(explained: Explanation, unit: str) -> str:
         else f"Its probability is {probability:.2f}, on the scale of soft labels. "
     )
     return (
-        f"{certainty}Rank {row['rank']} of {n_candidates} candidates of the image; x {row['x_mm']:.1f} {length}, "
-        f"y {row['y_mm']:.1f} {length}, radius {row['radius_mm']:.1f} {length}."
+        f"{certainty}Rank {row['rank']} of {n_candidates} candidates of the image; x {row['x']:.1f} {length}, "
+        f"y {row['y']:.1f} {length}, radius {row['radius']:.1f} {length}."
     )
 
 

@@ -137,7 +137,7 @@ def extract(
     Parameters
     ----------
     candidates
-        Table of candidates: image_id, candidate_id, x_mm, y_mm, radius_mm.
+        Table of candidates: image_id, candidate_id, x, y, radius.
     feature
         A feature to compute; repeat for more. All without it.
     threads

@@ -138,7 +138,7 @@ def _pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], uni
     for row in images[images["image_id"].isin(chosen) & (images["path"] != "")].to_dict("records"):
         try:
             spacing = (row["mm_per_px_x"], row["mm_per_px_y"])
-            side = DRAWN_MM if is_mm(unit) else min(spacing)
+            side = DRAWN_MM if unit == "mm" else min(spacing)
             grey = display_image(study / row["path"], mm_per_px=spacing, grid_mm=side)
         except ImageError as error:
             warnings.warn(f"drawn without pixels: {error}", DataWarning, stacklevel=2)

@@ -139,7 +139,7 @@ class ImageWork:
     Attributes
     ----------
     candidates
-        candidate_id, x_mm, y_mm, radius_mm, response.
+        candidate_id, x, y, radius, response.
     features
         candidate_id and one float32 column a feature, in the same order of rows.
     facts

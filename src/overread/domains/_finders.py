@@ -31,7 +31,7 @@ ENTRY_POINTS = "overread.finders"
 class CandidateFinder(Protocol):
     """Finds the suspicious regions of one image; has no memory of earlier ones.
 
-    It is made with the options of its domain: none of a chest; polarity, smallest_mm and largest_mm of a picture.
+    It is made with the options of its domain: none of a chest; polarity, smallest and largest of a picture.
     """
 
     @property
@@ -120,7 +120,7 @@ def find_candidates(
     Returns
     -------
     DataFrame
-        candidate_id ("0001", ...), x_mm, y_mm, radius_mm and response (higher is more suspicious), by falling
+        candidate_id ("0001", ...), x, y, radius and response (higher is more suspicious), by falling
         response. It is empty where nothing is brighter than its surroundings.
 
     Raises

@@ -35,7 +35,7 @@ def overlay_figure(
     radiograph, anatomy
         The image and what was found in it.
     candidates
-        Columns x_mm, y_mm, radius_mm and response, in the order in which they are numbered.
+        Columns x, y, radius and response, in the order in which they are numbered.
     title
         Written above.
     """
@@ -73,7 +73,7 @@ def picture_figure(field: _Searched, candidates: pd.DataFrame, *, unit: str, tit
     field
         The picture.
     candidates
-        Columns x_mm, y_mm, radius_mm and response, in the order in which they are numbered.
+        Columns x, y, radius and response, in the order in which they are numbered.
     unit
         Of the lengths, written at the axes.
     title
@@ -119,7 +119,7 @@ def draw_candidates(axes: Axes, candidates: pd.DataFrame) -> None:
     from matplotlib.patheffects import withStroke
 
     legible = [withStroke(linewidth=1.5, foreground="black")]
-    columns = candidates[["x_mm", "y_mm", "radius_mm", "response"]].to_numpy(dtype=np.float64)
+    columns = candidates[["x", "y", "radius", "response"]].to_numpy(dtype=np.float64)
     for rank, (x, y, radius, response) in enumerate(columns, start=1):
         axes.add_patch(Circle((x, y), radius, fill=False, color=YELLOW, lw=1.0, path_effects=legible))
         place = x + 0.7 * radius, y - 0.7 * radius

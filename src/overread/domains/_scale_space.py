@@ -37,9 +37,9 @@ def candidate_table(
 
     Parameters
     ----------
-    x_mm, y_mm
+    x, y
         Centres, from the top-left corner of the image.
-    radius_mm
+    radius
         Radii.
     response
         How suspicious each is; it must not rise from row to row.
@@ -47,9 +47,9 @@ def candidate_table(
     return pd.DataFrame(
         {
             "candidate_id": pd.array([f"{number:04d}" for number in range(1, len(x_mm) + 1)], dtype="str"),
-            "x_mm": x_mm.round(LENGTH_DIGITS),
-            "y_mm": y_mm.round(LENGTH_DIGITS),
-            "radius_mm": radius_mm.round(LENGTH_DIGITS),
+            "x": x_mm.round(LENGTH_DIGITS),
+            "y": y_mm.round(LENGTH_DIGITS),
+            "radius": radius_mm.round(LENGTH_DIGITS),
             "response": response.round(RESPONSE_DIGITS),
         }
     )
@@ -141,7 +141,7 @@ def measure_radii(
     ----------
     pixels
         The radiograph.
-    x_mm, y_mm
+    x, y
         Centres.
     mm_per_px
         Side of a pixel.

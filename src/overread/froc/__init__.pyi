@@ -60,7 +60,7 @@ from ._scorer import FrocScorer as FrocScorer
 from ._scorer import matching_of_bags as matching_of_bags
 from ._strata import ChanceLevel as ChanceLevel
 from ._strata import chance_level as chance_level
-from ._strata import lesion_sizes_mm as lesion_sizes_mm
+from ._strata import lesion_sizes as lesion_sizes
 from ._strata import only_targets as only_targets
 from ._strata import performance_by as performance_by
 from ._strata import sensitivity_by as sensitivity_by

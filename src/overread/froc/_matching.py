@@ -169,7 +169,7 @@ def non_max_suppression(
     ----------
     images
         Number of the image of each detection.
-    x_mm, y_mm, radius_mm
+    x, y, radius
         Places and sizes.
     scores
         Strengths; of equal ones the first row counts as the stronger.
@@ -469,7 +469,7 @@ def match_detections(
     Parameters
     ----------
     candidates
-        image_id, x_mm, y_mm and what the rule needs. May be empty.
+        image_id, x, y and what the rule needs. May be empty.
     truth
         image_id and the GT's ellipse. ``golden`` says which GTs are targets; without it ``n_readers >= 2``
         does, and without that too every GT is golden. May be empty.
@@ -544,9 +544,9 @@ def _events(geometry: Geometry, counting: Counting, scores: Floats) -> dict[str,
 
 def _read_places(candidates: pd.DataFrame) -> Floats | None:
     """Places and sizes; None where a size is missing or no size."""
-    if not {"x_mm", "y_mm", "radius_mm"} <= set(candidates.columns):
+    if not {"x", "y", "radius"} <= set(candidates.columns):
         return None
-    places = candidates[["x_mm", "y_mm", "radius_mm"]].to_numpy(dtype=np.float64)
+    places = candidates[["x", "y", "radius"]].to_numpy(dtype=np.float64)
     return places if np.isfinite(places).all() else None
 
 

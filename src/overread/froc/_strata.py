@@ -47,7 +47,7 @@ def sensitivity_by(
     matching
         One model on one set of images.
     by
-        Column of the truth table, or one value per target. ``lesion_sizes_mm(matching)`` gives sizes.
+        Column of the truth table, or one value per target. ``lesion_sizes(matching)`` gives sizes.
     fp_target, threshold
         The operating point, one of the two: FP per image with the threshold estimated anew in each replicate,
         or a locked threshold.
@@ -130,12 +130,12 @@ def performance_by(
     return pd.DataFrame(rows)
 
 
-def lesion_sizes_mm(matching: Matching) -> NDArray[np.float64]:
+def lesion_sizes(matching: Matching) -> NDArray[np.float64]:
     """Equal-area diameter 2 sqrt(a b) of each target, in mm."""
-    missing = {"semi_major_mm", "semi_minor_mm"} - set(matching.strata.columns)
+    missing = {"semi_major", "semi_minor"} - set(matching.strata.columns)
     if missing:
         raise TableError(f"truth: no column {', '.join(sorted(missing))}")
-    return 2.0 * np.sqrt((matching.strata["semi_major_mm"] * matching.strata["semi_minor_mm"]).to_numpy())
+    return 2.0 * np.sqrt((matching.strata["semi_major"] * matching.strata["semi_minor"]).to_numpy())
 
 
 def only_targets(matching: Matching, members: NDArray[np.bool_]) -> Matching:

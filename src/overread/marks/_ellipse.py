@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import FormatError, InvalidInputError
 from overread.marks._kernels import overlap_many
 
-ELLIPSE_COLUMNS = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
+ELLIPSE_COLUMNS = ("x", "y", "semi_major", "semi_minor", "angle_deg")
 """Columns of an ellipse, in the order of the arrays that `overlap_areas` takes."""
 
 
@@ -36,9 +36,9 @@ class Ellipse:
 
     Attributes
     ----------
-    x_mm, y_mm
+    x, y
         Centre.
-    semi_major_mm, semi_minor_mm
+    semi_major, semi_minor
         Semi-axes, the longer first; given the other way round they are swapped and the angle turned by 90.
     angle_deg
         Direction of the major axis, clockwise on screen from +x, brought to [0, 180); 0 for a circle.
@@ -61,10 +61,10 @@ class Ellipse:
     def from_box(cls, x_min_mm: float, y_min_mm: float, x_max_mm: float, y_max_mm: float) -> Self:
         """Ellipse inscribed in an upright box."""
         return cls(
-            x_mm=0.5 * (x_min_mm + x_max_mm),
-            y_mm=0.5 * (y_min_mm + y_max_mm),
-            semi_major_mm=0.5 * (x_max_mm - x_min_mm),
-            semi_minor_mm=0.5 * (y_max_mm - y_min_mm),
+            x=0.5 * (x_min_mm + x_max_mm),
+            y=0.5 * (y_min_mm + y_max_mm),
+            semi_major=0.5 * (x_max_mm - x_min_mm),
+            semi_minor=0.5 * (y_max_mm - y_min_mm),
         )
 
     @property

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 N_CROPS = 8
 # So that one pacemaker does not fill a row; chosen by eye.
 N_OF_IMAGE = 2
-CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
+CANDIDATE_COLUMNS = ("x", "y", "radius")
 
 Grey = NDArray[np.uint8]
 Circle = tuple[float, float, float]
@@ -196,8 +196,8 @@ def _gallery_places(gallery: Gallery, thing: str) -> Iterator[_Place]:
 
 def _cover(row: Any) -> Circle:
     """Return the circle that a row covers: that of its object, or else of its candidate."""
-    radius = row["semi_major_mm"] if "semi_major_mm" in row else row["radius_mm"]
-    return float(row["x_mm"]), float(row["y_mm"]), float(radius)
+    radius = row["semi_major"] if "semi_major" in row else row["radius"]
+    return float(row["x"]), float(row["y"]), float(radius)
 
 
 def _overlap(one: Circle, other: Circle) -> bool:
@@ -227,7 +227,7 @@ def _feature_places(examples: pd.DataFrame) -> Iterator[_Place]:
 
 
 def _place_crop(kind: str, row: Any, caption: str, ellipse: Ellipse | None, circle: Circle | None) -> _Place:
-    arguments = {"x_mm": row["x_mm"], "y_mm": row["y_mm"], "caption": caption}
+    arguments = {"x": row["x"], "y": row["y"], "caption": caption}
     return _Place(kind, str(row["image_id"]), arguments | {"ellipse": ellipse, "circle": circle})
 
 
@@ -271,7 +271,7 @@ def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit
     radiograph
         The image.
     detections
-        x_mm, y_mm, radius_mm, probability, rank, shown; by falling score. Without probabilities ranks are written.
+        x, y, radius, probability, rank, shown; by falling score. Without probabilities ranks are written.
     unit
         Of the lengths, written at the axis.
     """
@@ -290,13 +290,13 @@ def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit
     shown = detections[detections["shown"].to_numpy(bool)]
     hidden = detections[~detections["shown"].to_numpy(bool)].head(N_HIDDEN)
     for table, colour, style, thickness in ((hidden, HIDDEN, ":", 1.0), (shown, SHOWN, "-", 1.8)):
-        for x, y, radius in table[["x_mm", "y_mm", "radius_mm"]].to_numpy(np.float64):
+        for x, y, radius in table[["x", "y", "radius"]].to_numpy(np.float64):
             axes.add_patch(
                 Circle((x, y), radius, fill=False, edgecolor=colour, linestyle=style, linewidth=thickness)
             )
     has_ranks = bool(detections["probability"].isna().any())
     kind = "rank" if has_ranks else "probability"
-    columns = ["x_mm", "y_mm", "radius_mm", kind]
+    columns = ["x", "y", "radius", kind]
     for x, y, radius, certainty in shown[columns].to_numpy(np.float64):
         axes.annotate(
             f"#{certainty:.0f}" if has_ranks else f"{certainty:.2f}",

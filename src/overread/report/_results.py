@@ -460,7 +460,7 @@ class StudyResults:
         The supported model in groups of the test images.
     feature_examples
         For the features that the page tells in words, a candidate of the test set with a low value and one with a
-        high value: feature, end ("low", "high"), image_id, x_mm, y_mm, radius_mm, value.
+        high value: feature, end ("low", "high"), image_id, x, y, radius, value.
     """
 
     schema: str

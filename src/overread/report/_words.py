@@ -265,7 +265,7 @@ def name_size_range(stratum: str, unit: str = "mm") -> str:
     low, high = (float(part) for part in stratum.strip("[]()").split(","))
     if low <= 0:
         return f"under {high:g} {unit}"
-    has_end = high < (NO_LIMIT_MM if is_mm(unit) else NO_LIMIT)
+    has_end = high < (NO_LIMIT_MM if unit == "mm" else NO_LIMIT)
     return f"{low:g} to {high:g} {unit}" if has_end else f"{low:g} {unit} and more"
 
 

@@ -39,9 +39,9 @@ from overread.study.executors._outcome import Fault, Frame, Outcome, encode_fram
 LAYOUT = 2
 ROW_TYPES = {
     "candidate_id": "str",
-    "x_mm": "float64",
-    "y_mm": "float64",
-    "radius_mm": "float64",
+    "x": "float64",
+    "y": "float64",
+    "radius": "float64",
     "score": "float64",
     "probability": "float64",
     "rank": "int64",
@@ -178,10 +178,10 @@ def _draw_picture(detector: Detector, radiograph: DomainImage, candidates: pd.Da
 MARK_TYPES = {
     "image_id": "str",
     "mark_id": "str",
-    "x_mm": "float64",
-    "y_mm": "float64",
-    "semi_major_mm": "float64",
-    "semi_minor_mm": "float64",
+    "x": "float64",
+    "y": "float64",
+    "semi_major": "float64",
+    "semi_minor": "float64",
     "angle_deg": "float64",
     "confidence": "float64",
     "rank": "int64",

@@ -42,7 +42,7 @@ from overread.tables import LengthUnit
 SCHEMA = 3
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
 LARGEST_FILE = 2**28
-CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
+CANDIDATE_COLUMNS = ("x", "y", "radius")
 # A file with a right checksum may still be forged: what its fields may be. The numbers are those of study.toml.
 LONGEST_WORDS = {
     "name": 100,
@@ -266,7 +266,7 @@ class Detector:
         radiograph
             As `read_image` gives it.
         candidates
-            Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm; None: ours.
+            Candidates of another detector, with candidate_id, x, y, radius; None: ours.
         regions
             What the domain finds in the image first, where it is known already: the anatomy of a chest.
         n_threads
@@ -275,7 +275,7 @@ class Detector:
         Returns
         -------
         DataFrame
-            candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability (missing where the study had too little
+            candidate_id, x, y, radius, score (log-odds), probability (missing where the study had too little
             to calibrate with), rank (by score in this image, from 1).
         """
         scored = self._scored(*self._measured(radiograph, candidates, regions, n_threads))

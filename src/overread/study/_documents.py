@@ -45,18 +45,18 @@ class ImageReport:
         image |= {"image_id": str(header.SOPInstanceUID), "study": str(header.StudyInstanceUID)}
         rows, columns = radiograph.source_shape
         width, height = columns * x_side, rows * y_side
-        x = found["x_mm"].clip(border, width - border)
-        y = found["y_mm"].clip(border, height - border)
+        x = found["x"].clip(border, width - border)
+        y = found["y"].clip(border, height - border)
         room = pd.concat([x, width - x, y, height - y], axis=1).min(axis=1) * INSIDE
-        radius = found["radius_mm"].clip(upper=room)
+        radius = found["radius"].clip(upper=room)
         marks = pd.DataFrame(
             {
                 "image_id": image["image_id"],
                 "mark_id": _name_marks(found),
-                "x_mm": x,
-                "y_mm": y,
-                "semi_major_mm": radius,
-                "semi_minor_mm": radius,
+                "x": x,
+                "y": y,
+                "semi_major": radius,
+                "semi_minor": radius,
                 "angle_deg": 0.0,
                 "confidence": found["probability"],
                 "rank": found["rank"],

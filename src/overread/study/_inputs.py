@@ -71,7 +71,7 @@ OWN_CODE = re.compile("R[0-9]{1,3}")
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
 NODULES = Schema(
     "known nodules",
-    (Column("image_id", "id"), *(Column(name, "number") for name in ("x_mm", "y_mm", "diameter_mm"))),
+    (Column("image_id", "id"), *(Column(name, "number") for name in ("x", "y", "diameter"))),
     key=(),
 )
 PARTS = ("training", "validation", "test")
@@ -100,7 +100,7 @@ class StudyInputs:
     found_files
         What `overread init` found and left out; None where it did not make the study.
     known_nodules
-        Of a simulated study, the nodules that were put in: image_id, x_mm, y_mm, diameter_mm; else None.
+        Of a simulated study, the nodules that were put in: image_id, x, y, diameter; else None.
     """
 
     folder: Path
@@ -201,7 +201,7 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         found_files=read_found_files(folder, images.get("path", ())),
         known_nodules=known_nodules,
     )
-    return read if is_mm(settings.units.unit) else _convert_inputs(read, settings.units.unit)
+    return read if settings.units.unit == "mm" else _convert_inputs(read, settings.units.unit)
 
 
 def _read_decisions(folder: Path, name: str | None, images: pd.DataFrame) -> HashedTable | None:

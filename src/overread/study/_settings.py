@@ -139,7 +139,7 @@ if TYPE_CHECKING:
     class Merging(Section):
         """The fields of `MergeOptions`."""
 
-        full_size_mm: float = 20.0
+        full_size: float = 20.0
 
     class LabelSection(Section):
         """The fields of `LabelOptions`."""
@@ -186,7 +186,7 @@ class OwnTables(Section):
     Attributes
     ----------
     candidates
-        Your own candidates: image_id, candidate_id, x_mm, y_mm, radius_mm, response.
+        Your own candidates: image_id, candidate_id, x, y, radius, response.
     features
         Your own features of these candidates: image_id, candidate_id, one column a feature.
     adjudication
@@ -242,7 +242,7 @@ class Candidates(Section):
         Most candidates of an image; of other pictures than chests, without this key: 250.
     polarity
         Of other pictures than chests: bright, dark or both; or one of them by group.
-    smallest_mm, largest_mm
+    smallest, largest
         Of other pictures than chests: radii that are looked for; without these keys, those of the marks: the 10th and
         the 50th percentile.
     """
@@ -250,8 +250,8 @@ class Candidates(Section):
     finder: str = DEFAULT_FINDER
     limit: Annotated[int, Field(ge=1, le=10_000)] = DEFAULT_LIMIT
     polarity: Polarity | dict[str, Polarity] = "both"
-    smallest_mm: Positive | None = Field(default=None, examples=[5.0])
-    largest_mm: Positive | None = Field(default=None, examples=[15.0])
+    smallest: Positive | None = Field(default=None, examples=[5.0])
+    largest: Positive | None = Field(default=None, examples=[15.0])
 
     @field_validator("finder")
     @classmethod
@@ -376,7 +376,7 @@ class Evaluation(Section):
         Draws of patients for the intervals.
     level
         Level of the intervals.
-    size_bins_mm
+    size_bins
         Edges of the sizes by which sensitivity is reported.
     chance_shifts
         Pairings of images for the chance level.
@@ -393,7 +393,7 @@ class Evaluation(Section):
     fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
     n_bootstrap: Annotated[int, Field(ge=1, le=1_000_000)] = N_BOOTSTRAP
     level: Annotated[float, Field(ge=0.5, le=0.999)] = LEVEL
-    size_bins_mm: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2)] = Field(
+    size_bins: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2)] = Field(
         default_factory=lambda: [*SIZE_BINS_MM]
     )
     chance_shifts: Annotated[int, Field(ge=1, le=10_000)] = CHANCE_SHIFTS
@@ -401,7 +401,7 @@ class Evaluation(Section):
     headline: Literal["auto", "test", "nested"] = "auto"
     outer_folds: Annotated[int, Field(ge=2, le=100)] = 5
 
-    @field_validator("fp_targets", "size_bins_mm")
+    @field_validator("fp_targets", "size_bins")
     @classmethod
     def _growing(cls, values: list[float]) -> list[float]:
         if any(after <= before for before, after in pairwise(values)):
@@ -576,7 +576,7 @@ def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 ONLY_OF_FIELDS = ("region", "units", "images")
 UNUSED_KEYS: dict[str, dict[str, object]] = {
-    "candidates": {"polarity": "both", "smallest_mm": None, "largest_mm": None},
+    "candidates": {"polarity": "both", "smallest": None, "largest": None},
     "labels": {"groups": {}},
     "inputs": {"adjudication": None},
 }

@@ -358,7 +358,7 @@ def _entry_of(record: Any) -> Entry | None:
         return None
 
 
-CANDIDATE_COLUMNS = ("candidate_id", "x_mm", "y_mm", "radius_mm", "response")
+CANDIDATE_COLUMNS = ("candidate_id", "x", "y", "radius", "response")
 FACTS, NAMES = b"overread.facts", b"overread.feature_names"
 
 
@@ -369,7 +369,7 @@ class Shard:
     Attributes
     ----------
     candidates
-        candidate_id, x_mm, y_mm, radius_mm, response.
+        candidate_id, x, y, radius, response.
     features
         Rows x features, float32, in the order of the candidates.
     feature_names

@@ -94,7 +94,7 @@ def measure_marks(
     """Return a group's marks in the study's unit, and the sizes that its numbers refer to."""
     own, unit = choose_marks(marks, settings.labels.groups, folder), settings.units.unit
     widths = np.empty(0)
-    if not is_mm(unit):
+    if not unit == "mm":
         if images is None:
             raise InvalidInputError(
                 f"[units] unit = {unit!r} needs the images table (overread init {folder})"
@@ -107,9 +107,9 @@ def measure_marks(
 def merge_options(settings: Settings, sizes: ReferenceSizes) -> MergeOptions:
     """Return how the marks will be merged: by the settings, with the unit's full size where they name none."""
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
-    if "full_size_mm" in settings.merging.model_fields_set:
+    if "full_size" in settings.merging.model_fields_set:
         return options
-    return replace(options, full_size_mm=sizes.full_size)
+    return replace(options, full_size=sizes.full_size)
 
 
 def _tell_hits(
@@ -117,16 +117,16 @@ def _tell_hits(
 ) -> tuple[str, str] | None:
     """Say that objects are widened far beyond the marks when hits are counted; None where they are not."""
     radii = find_radii(marks)
-    least = getattr(settings.hits, "min_semi_axis_mm", None) or sizes.least_semi_axis
+    least = getattr(settings.hits, "min_semi_axis", None) or sizes.least_semi_axis
     if settings.hits.rule not in ("hit", "strict") or not len(radii):
         return None
     usual = float(np.median(radii))
     if least <= MOST_OF_LEAST * usual:
         return None
-    other = 'count in another unit ([units] unit = "px" or "fraction"), or ' if is_mm(word) else ""
+    other = 'count in another unit ([units] unit = "px" or "fraction"), or ' if word == "mm" else ""
     return (
         f"half of the marks have a radius below {usual:.3g} {word}, and an object is widened to at least "
-        f"{least:.3g} {word} when hits are counted ([hits] min_semi_axis_mm)",
+        f"{least:.3g} {word} when hits are counted ([hits] min_semi_axis)",
         f"{other}set the number",
     )
 
@@ -211,7 +211,7 @@ def take_study_marks(
     named = _name_groups(tables.marks, settings, folder) if by_group else tables.marks
     marks, sizes = measure_marks(named, tables.images, folder, _apart(settings))
     images, unit = tables.images, settings.units.unit
-    if not is_mm(unit):
+    if not unit == "mm":
         spacing = find_unit_spacing(images, unit, find_path(folder, "images"))
         images = images.assign(mm_per_px_x=spacing, mm_per_px_y=spacing)
     return StudyMarks(
@@ -219,7 +219,7 @@ def take_study_marks(
         _override(merge_options(settings, sizes), options),
         _override(settings.labels.make_options(), labels),
         UNIT_WORDS[unit],
-        in_mm=is_mm(unit),
+        in_mm=unit == "mm",
     )
 
 
@@ -286,7 +286,7 @@ class StudyDomain:
 
     @property
     def _converts(self) -> bool:
-        return not is_mm(self.domain.unit)
+        return not self.domain.unit == "mm"
 
 
 def read_study_domain(

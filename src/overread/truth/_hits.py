@@ -71,14 +71,14 @@ class HitRule(ABC):
     kind
         By which fingerprints and locked operating points call it; the same for rules that differ in defaults only.
     columns
-        What the rule needs of a candidate; x_mm and y_mm come first.
+        What the rule needs of a candidate; x and y come first.
     sentence
         What the rule says, for help and settings.
     """
 
     name: ClassVar[str]
     kind: ClassVar[str]
-    columns: ClassVar[tuple[str, ...]] = ("x_mm", "y_mm")
+    columns: ClassVar[tuple[str, ...]] = ("x", "y")
     sentence: ClassVar[str]
 
     @abstractmethod
@@ -98,8 +98,8 @@ class HitRule(ABC):
 class EllipseHit(HitRule):
     """The candidate's centre lies in the GT's ellipse.
 
-    The ellipse's semi-axes are first multiplied by ``scale``, then raised to at least ``min_semi_axis_mm``, then
-    widened by ``margin_mm``.
+    The ellipse's semi-axes are first multiplied by ``scale``, then raised to at least ``min_semi_axis``, then
+    widened by ``margin``.
     """
 
     name = "hit"
@@ -108,17 +108,17 @@ class EllipseHit(HitRule):
 
     scale: float = rule_parameter("Factor of the GT's semi-axes.", 1.0)
     # Chosen by eye; what it costs in luck is measured by `overread.froc.chance_level`.
-    min_semi_axis_mm: float = rule_parameter("Least semi-axis of the GT, after the factor.", 5.0)
-    margin_mm: float = rule_parameter("Widens the GT's semi-axes, after all else.", 0.0)
+    min_semi_axis: float = rule_parameter("Least semi-axis of the GT, after the factor.", 5.0)
+    margin: float = rule_parameter("Widens the GT's semi-axes, after all else.", 0.0)
 
     def __post_init__(self) -> None:
         _require(0.0 < self.scale <= LARGEST_SCALE, f"scale must be above 0 and at most 10, not {self.scale}")
-        for name in ("min_semi_axis_mm", "margin_mm"):
+        for name in ("min_semi_axis", "margin"):
             _require_length(name, getattr(self, name))
 
     def semi_axes(self, ellipses: FloatArray) -> FloatArray:
         """Semi-axes that are tested."""
-        return np.asarray(np.maximum(self.scale * ellipses[:, 2:4], self.min_semi_axis_mm) + self.margin_mm)
+        return np.asarray(np.maximum(self.scale * ellipses[:, 2:4], self.min_semi_axis) + self.margin)
 
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nothing around a candidate, the longer semi-axis around a GT."""
@@ -136,8 +136,8 @@ class EllipseHit(HitRule):
     def describe(self) -> str:
         """Say which semi-axes are tested."""
         axes = "" if self.scale == 1.0 else f" times {self.scale:g}"
-        margin = "" if self.margin_mm == 0.0 else f", widened by {self.margin_mm:g} mm"
-        return f"centre in the GT's ellipse, semi-axes{axes} at least {self.min_semi_axis_mm:g} mm{margin}"
+        margin = "" if self.margin == 0.0 else f", widened by {self.margin:g} mm"
+        return f"centre in the GT's ellipse, semi-axes{axes} at least {self.min_semi_axis:g} mm{margin}"
 
 
 @dataclass(frozen=True)
@@ -149,50 +149,50 @@ class StrictEllipseHit(EllipseHit):
 
     # Chosen by eye, for a hit in the middle of the GT.
     scale: float = rule_parameter("Factor of the GT's semi-axes.", 0.5)
-    min_semi_axis_mm: float = rule_parameter("Least semi-axis of the GT, after the factor.", 4.0)
+    min_semi_axis: float = rule_parameter("Least semi-axis of the GT, after the factor.", 4.0)
 
 
 @dataclass(frozen=True)
 class DistanceHit(HitRule):
-    """The centres are at most ``max_distance_mm`` apart."""
+    """The centres are at most ``max_distance`` apart."""
 
     name = "distance"
     kind = "distance"
-    sentence = "the centres are at most max_distance_mm apart"
+    sentence = "the centres are at most max_distance apart"
 
-    max_distance_mm: float = rule_parameter("Largest distance of the centres.", example=10.0)
+    max_distance: float = rule_parameter("Largest distance of the centres.", example=10.0)
 
     def __post_init__(self) -> None:
-        limit = self.max_distance_mm
+        limit = self.max_distance
         _require(
-            limit is not None and limit >= 0.0, f"kind 'distance' needs max_distance_mm >= 0, not {limit}"
+            limit is not None and limit >= 0.0, f"kind 'distance' needs max_distance >= 0, not {limit}"
         )
-        _require_length("max_distance_mm", limit)
+        _require_length("max_distance", limit)
 
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nothing around a candidate, the distance around a GT."""
-        return np.zeros(len(points)), np.full(len(ellipses), self.max_distance_mm * SLACK)
+        return np.zeros(len(points)), np.full(len(ellipses), self.max_distance * SLACK)
 
     def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
         """Whether the centres are near enough."""
         dx, dy = points[:, 0] - ellipses[:, 0], points[:, 1] - ellipses[:, 1]
-        return np.asarray(np.hypot(dx, dy) <= self.max_distance_mm)
+        return np.asarray(np.hypot(dx, dy) <= self.max_distance)
 
     def describe(self) -> str:
         """Say how near the centres have to be."""
-        return f"centre at most {self.max_distance_mm:g} mm from the GT's centre"
+        return f"centre at most {self.max_distance:g} mm from the GT's centre"
 
 
 @dataclass(frozen=True)
 class OverlapHit(HitRule):
     """S_ij / max(S_i, S_j) > ``min_overlap``: the paper's normalized intersection (section 2.1).
 
-    S_i is the candidate's disc of radius_mm, S_j the GT's ellipse, S_ij what they share.
+    S_i is the candidate's disc of radius, S_j the GT's ellipse, S_ij what they share.
     """
 
     name = "overlap"
     kind = "overlap"
-    columns = ("x_mm", "y_mm", "radius_mm")
+    columns = ("x", "y", "radius")
     sentence = "the shared area over the larger one is above min_overlap"
 
     min_overlap: float = rule_parameter(
@@ -281,9 +281,9 @@ def candidate_hits(candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule 
     Parameters
     ----------
     candidates
-        image_id, and the columns that the rule asks for: x_mm, y_mm, and radius_mm for "overlap".
+        image_id, and the columns that the rule asks for: x, y, and radius for "overlap".
     truth
-        Columns image_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg.
+        Columns image_id, x, y, semi_major, semi_minor, angle_deg.
     rule
         What counts as a hit.
 
@@ -335,9 +335,9 @@ def pairs_within_reach(
 
 def _require_radii(points: FloatArray, rule: HitRule) -> None:
     """Refuse a radius that is not above 0, where the rule asks for radii."""
-    if "radius_mm" not in rule.columns:
+    if "radius" not in rule.columns:
         return
-    radii = points[:, rule.columns.index("radius_mm")]
+    radii = points[:, rule.columns.index("radius")]
     if not (radii > 0).all():
         row = int(np.flatnonzero(radii <= 0)[0])
         raise TableError(

@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 # A centre in the ellipse as it was drawn.
-INSIDE = EllipseHit(min_semi_axis_mm=0.0)
+INSIDE = EllipseHit(min_semi_axis=0.0)
 
 
 def nested_pairs(
@@ -76,7 +76,7 @@ def merge_marks(
     Parameters
     ----------
     marks
-        image_id, reader_id, mark_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg; optional label
+        image_id, reader_id, mark_id, x, y, semi_major, semi_minor, angle_deg; optional label
         (marks of different labels stay apart) and confidence (weights of the method "fusion").
     readings
         image_id, reader_id: a row for every reading, also where the reader marked nothing.

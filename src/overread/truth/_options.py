@@ -46,11 +46,11 @@ class MergeOptions:
     distance_by
         Which D of the pair divides the centre distance: "max", "min" or their "mean".
     threshold
-        "adaptive": T = min(t0, t0 / full_size_mm * D), D the larger size of a similar pair, else the smaller.
+        "adaptive": T = min(t0, t0 / full_size * D), D the larger size of a similar pair, else the smaller.
         "fixed": T = t0.
     t0
         The paper's T_0 = 0.63.
-    full_size_mm
+    full_size
         Size from which the adaptive threshold is t0: the paper's 20 mm.
     same_reader_hits
         Whether two marks of one reader may hit each other.
@@ -84,7 +84,7 @@ class MergeOptions:
     distance_by: DistanceBy = "max"
     threshold: Threshold = "adaptive"
     t0: float = 0.63
-    full_size_mm: float = 20.0
+    full_size: float = 20.0
     same_reader_hits: bool = False
     pair_representative: PairRepresentative = "random"
     merge_coinciding: bool = True
@@ -109,8 +109,8 @@ class MergeOptions:
         _check_range("dbscan_min_marks", self.dbscan_min_marks, 1, float("inf"))
         _check_range("fusion_iou", self.fusion_iou, 0.0, 1.0)
         _check_range("linkage_iou", self.linkage_iou, 0.0, 1.0)
-        if not 0.0 < self.full_size_mm < float("inf"):
-            raise InvalidInputError(f"full_size_mm must be above 0 and finite, not {self.full_size_mm}")
+        if not 0.0 < self.full_size < float("inf"):
+            raise InvalidInputError(f"full_size must be above 0 and finite, not {self.full_size}")
 
 
 @dataclass(frozen=True)

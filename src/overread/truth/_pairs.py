@@ -119,4 +119,4 @@ def thresholds(first: FloatArray, second: FloatArray, options: MergeOptions) -> 
     distance = np.hypot(first[:, 0] - second[:, 0], first[:, 1] - second[:, 1]) / unit
     similar = (fraction > options.similar_size) & (distance < options.similar_distance)
     size = np.where(similar, larger, smaller)
-    return np.asarray(np.minimum(options.t0, options.t0 / options.full_size_mm * size))
+    return np.asarray(np.minimum(options.t0, options.t0 / options.full_size * size))

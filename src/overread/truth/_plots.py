@@ -147,9 +147,9 @@ def _reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
 
 def _draw_background(ax: Axes, marks: pd.DataFrame, picture: MarkedPicture | None, margin: float) -> None:
     """Show the square around the marks, y down, with the picture under it."""
-    reach = marks["semi_major_mm"] + margin
-    left, right = (marks["x_mm"] - reach).min(), (marks["x_mm"] + reach).max()
-    top, bottom = (marks["y_mm"] - reach).min(), (marks["y_mm"] + reach).max()
+    reach = marks["semi_major"] + margin
+    left, right = (marks["x"] - reach).min(), (marks["x"] + reach).max()
+    top, bottom = (marks["y"] - reach).min(), (marks["y"] + reach).max()
     half = 0.5 * max(right - left, bottom - top)
     if picture is not None:
         height, width = picture.pixels.shape[:2]

@@ -316,12 +316,12 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: str = "mm") ->
     ):
         return None
     median = float(np.median(mark_sizes(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), options)))
-    ratio = median / options.full_size_mm
+    ratio = median / options.full_size
     low, high = FITTING
     if low <= ratio <= high:
         return None
     message = (
-        f"the median mark has a size of {median:.3g} {unit}, {ratio:.2g} of full_size_mm = {options.full_size_mm:.4g} "
+        f"the median mark has a size of {median:.3g} {unit}, {ratio:.2g} of full_size = {options.full_size:.4g} "
         f"({low:g} to {high:g} fits): "
     )
     if ratio < low:
@@ -329,8 +329,8 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: str = "mm") ->
     else:
         message += "only marks that nearly coincide become one object"
     remedy = (
-        "correct the size of a pixel if marks are not of this size; else full_size_mm = "
+        "correct the size of a pixel if marks are not of this size; else full_size = "
         f"{float(f'{median / ADVISED:.2g}'):g} "
-        "([merging] in study.toml, merge --full-size-mm; docs/explanation/merging.md)"
+        "([merging] in study.toml, merge --full-size; docs/explanation/merging.md)"
     )
     return message, remedy

@@ -58,12 +58,12 @@ def test_a_long_blob_is_a_ridge():
     assert long["curvature_over_image"] < blob["curvature_over_image"]
 
 
-@pytest.mark.parametrize("margin_mm", [3.5, 7.0, 40.0])
-def test_depth_is_the_distance_to_the_border_of_the_region(margin_mm):
+@pytest.mark.parametrize("margin", [3.5, 7.0, 40.0])
+def test_depth_is_the_distance_to_the_border_of_the_region(margin):
     region = np.zeros((SIDE, SIDE), dtype=bool)
-    region[:, round((CENTRE_MM - margin_mm) / MM) :] = True
+    region[:, round((CENTRE_MM - margin) / MM) :] = True
     found = responses_at_centre(scene(), region)
-    assert found["depth"] == pytest.approx(min(margin_mm / 15, 1), abs=0.1)
+    assert found["depth"] == pytest.approx(min(margin / 15, 1), abs=0.1)
 
 
 def test_places_are_few_a_scale_and_finite():

@@ -10,7 +10,7 @@ from overread.domains.picture._finder import APART_SHARE, measure_curvatures
 from overread.errors import InvalidInputError
 from planted_field import BLOBS, MM_PER_PX, make_field
 
-SOUGHT = {"smallest_mm": 0.3, "largest_mm": 1.2}
+SOUGHT = {"smallest": 0.3, "largest": 1.2}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_flat_picture_has_no_candidates():
     ("options", "message"),
     [
         ({"polarity": "grey"}, "use bright, dark or both"),
-        ({"smallest_mm": 3.0, "largest_mm": 1.0}, "not below it"),
+        ({"smallest": 3.0, "largest": 1.0}, "not below it"),
     ],
 )
 def test_what_cannot_be_sought(options, message):

@@ -29,8 +29,8 @@ DOMAIN = PictureDomain(
     stain=None,
     finder="blobs",
     polarity="bright",
-    smallest_mm=3.0,
-    largest_mm=6.0,
+    smallest=3.0,
+    largest=6.0,
 )
 
 
@@ -59,7 +59,7 @@ def test_it_does_what_its_parts_do(picture):
 def test_places_scale_with_the_unit(picture, unit, side):
     # The picture is 100 pixels wide, so that a pixel is one per cent of it.
     assert find_spacing(picture, unit, 0.2) == side
-    scaled = replace(DOMAIN, unit=unit, smallest_mm=3 * side, largest_mm=6 * side)
+    scaled = replace(DOMAIN, unit=unit, smallest=3 * side, largest=6 * side)
     found, _ = measure_image(scaled, scaled.read(picture, mm_per_px=0.2), [], limit=1)
     assert found["x_mm"].iloc[0] == pytest.approx(60.5 * side, abs=side)
     assert found["radius_mm"].iloc[0] == pytest.approx(4 * side, rel=0.5)
@@ -111,9 +111,9 @@ def test_it_survives_json():
         ({"region": "chest"}, "region 'chest' does not exist"),
         ({"unit": "inch"}, "unit 'inch'"),
         ({"polarity": "grey"}, "polarity 'grey'"),
-        ({"smallest_mm": float("nan")}, "radii"),
-        ({"smallest_mm": 1e-6}, "1000 times"),
-        ({"largest_mm": 1.0}, "radii from 3 to 1"),
+        ({"smallest": float("nan")}, "radii"),
+        ({"smallest": 1e-6}, "1000 times"),
+        ({"largest": 1.0}, "radii from 3 to 1"),
         ({"target": "a\nb"}, "printable"),
     ],
 )

@@ -12,7 +12,7 @@ from overread.domains import _finders as finders
 from overread.errors import UsageError
 from planted_field import make_field
 
-SOUGHT = {"polarity": "bright", "smallest_mm": 0.4, "largest_mm": 1.0}
+SOUGHT = {"polarity": "bright", "smallest": 0.4, "largest": 1.0}
 
 
 class Middle:
@@ -20,8 +20,8 @@ class Middle:
 
     name, version = "middle", "7"
 
-    def __init__(self, polarity, smallest_mm, largest_mm):
-        self.radius = largest_mm
+    def __init__(self, polarity, smallest, largest):
+        self.radius = largest
 
     def __call__(self, field, regions, *, limit):
         width, height = field.size_mm

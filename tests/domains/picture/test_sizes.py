@@ -89,7 +89,7 @@ def test_truth_does_not_depend_on_the_unit_where_references_follow():
         resolved = resolve(unit, images.assign(mm_per_px_x=side, mm_per_px_y=side), own)
         options = MergeOptions(**dict(resolved.merging))
         counts[unit] = merge_marks(own, readings, options=options)["n_readers"].tolist()
-    in_mm = MergeOptions(full_size_mm=200 / 1500 * 150)
+    in_mm = MergeOptions(full_size=200 / 1500 * 150)
     assert (
         counts["px"]
         == counts["fraction"]
@@ -108,23 +108,23 @@ def test_reference_sizes_are_shares_of_the_width_and_radii_those_of_the_marks():
 
 def test_in_mm_the_paper_s_sizes_hold():
     resolved = resolve("mm")
-    assert resolved.merging.full_size_mm == 20.0
+    assert resolved.merging.full_size == 20.0
     assert resolved.hits.hit_rule() == EllipseHit()
 
 
 def test_what_the_settings_say_counts():
     resolved = resolve(
         "px",
-        merging={"full_size_mm": 50.0},
-        hits={"min_semi_axis_mm": 7.0},
-        candidates={"smallest_mm": 2.0, "limit": 9},
-        evaluation={"size_bins_mm": [0.0, 30.0, 900.0]},
+        merging={"full_size": 50.0},
+        hits={"min_semi_axis": 7.0},
+        candidates={"smallest": 2.0, "limit": 9},
+        evaluation={"size_bins": [0.0, 30.0, 900.0]},
         images={"colour": False},
     )
-    assert resolved.merging.full_size_mm == 50.0
-    assert resolved.hits.hit_rule() == EllipseHit(min_semi_axis_mm=7.0)
-    assert (resolved.candidates.smallest_mm, resolved.candidates.limit) == (2.0, 9)
-    assert resolved.evaluation.size_bins_mm == [0.0, 30.0, 900.0]
+    assert resolved.merging.full_size == 50.0
+    assert resolved.hits.hit_rule() == EllipseHit(min_semi_axis=7.0)
+    assert (resolved.candidates.smallest, resolved.candidates.limit) == (2.0, 9)
+    assert resolved.evaluation.size_bins == [0.0, 30.0, 900.0]
     assert resolved.images.colour is False
 
 
@@ -132,7 +132,7 @@ def test_defaults_of_pictures_are_filled_in_and_read_back():
     resolved = resolve("px", hits={"rule": "strict"})
     assert (resolved.candidates.finder, resolved.candidates.limit) == ("blobs", 250)
     # As much smaller than the usual rule's as in mm.
-    assert resolved.hits.hit_rule() == StrictEllipseHit(min_semi_axis_mm=0.8 * 0.01 * (150 + 150) / 2)
+    assert resolved.hits.hit_rule() == StrictEllipseHit(min_semi_axis=0.8 * 0.01 * (150 + 150) / 2)
     assert parse_settings(resolved.to_plain()) == resolved
 
 
@@ -141,7 +141,7 @@ def test_marks_of_the_test_part_are_not_looked_at():
     marks = make_marks()
     marks.loc[marks["image_id"] == "b", "semi_major_mm"] = 50.0
     seen = find_radii(marks[marks["image_id"] == "a"])
-    assert resolve("mm", images, marks).candidates.largest_mm == pytest.approx(np.median(seen))
+    assert resolve("mm", images, marks).candidates.largest == pytest.approx(np.median(seen))
 
 
 @pytest.mark.parametrize("given", [{"images": {"plane": "green"}}, {"candidates": {"polarity": "dark"}}])

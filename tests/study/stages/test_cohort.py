@@ -37,7 +37,7 @@ def test_the_reading_range_is_that_of_the_whole_study(chain: Chain) -> None:
 
 
 def test_hits_are_those_of_the_rule(chain: Chain) -> None:
-    for hits in ({}, {"rule": "distance", "max_distance_mm": 3.0}):
+    for hits in ({}, {"rule": "distance", "max_distance": 3.0}):
         settings = parse_settings({"hits": hits})
         cohort = call_alone(COHORT, chain.values(COHORT), settings)
         expected = candidate_hits(cohort.candidates, cohort.truth, settings.hits.hit_rule())

@@ -60,7 +60,7 @@ class TestWhatIsNotDeclared:
             inputs.get("b")
 
     @pytest.mark.parametrize(
-        "ask", [lambda s: s.evaluation, lambda s: s.hits.margin_mm, lambda s: s.to_plain(), lambda s: s.seed]
+        "ask", [lambda s: s.evaluation, lambda s: s.hits.margin, lambda s: s.to_plain(), lambda s: s.seed]
     )
     def test_a_setting(self, ask: Callable[[Any], Any]) -> None:
         declared = select_settings(Settings(), ("merging", "hits.rule", "soft.pick"))
@@ -172,7 +172,7 @@ class TestWhenAStageIsDone:
     @pytest.mark.parametrize(
         ("changes", "expected"),
         [
-            ({"hits": {"margin_mm": 1.0}}, True),
+            ({"hits": {"margin": 1.0}}, True),
             ({"evaluation": {"level": 0.9}}, True),
             ({"soft": {"pick": "best"}}, True),
             ({"evaluation": {"n_bootstrap": 107}}, False),

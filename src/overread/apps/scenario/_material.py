@@ -203,7 +203,7 @@ def _take_run(design: Design, folder: Path) -> Material:
         merging=MergeOptions(**dict(settings.merging), seed=settings.seed),
         # Fewer readings than the run has are what is asked for.
         labels=replace(settings.labels.make_options(), n_min=None, n_max=None),
-        in_mm=is_mm(settings.units.unit),
+        in_mm=settings.units.unit == "mm",
         readings=whole.readings,
         marks=whole.marks.drop(columns="label", errors="ignore"),
         words=f"the run {run.root.parent.parent.name}/{run.root.name} with its real readers; {int(enough.sum()):,} of"

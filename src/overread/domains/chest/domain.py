@@ -88,14 +88,14 @@ class ChestDomain(Domain):
     @classmethod
     def complete(cls, settings: Plain, given: Set[str], facts: StudyFacts) -> dict[str, Any]:
         """Refuse what a run of chests would silently not use; nothing depends on the study."""
-        unset = [f"candidates.{name}" for name in ("smallest_mm", "largest_mm")]
+        unset = [f"candidates.{name}" for name in ("smallest", "largest")]
         unset = [key for key in unset if settings["candidates"][key.partition(".")[2]] is None]
         for key in sorted(given - {*unset}):
             section, _, name = key.partition(".")
             if section == "images" or key in (
                 "candidates.polarity",
-                "candidates.smallest_mm",
-                "candidates.largest_mm",
+                "candidates.smallest",
+                "candidates.largest",
             ):
                 raise InvalidInputError(
                     f"[{section}] {name}: is of other pictures than chests; set kind in [region]"

@@ -341,7 +341,7 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
     field
         The picture.
     candidates
-        candidate_id, x_mm, y_mm, radius_mm and response.
+        candidate_id, x, y, radius and response.
 
     Returns
     -------
@@ -363,7 +363,7 @@ def measure_contrasts(field: PictureImage, places: pd.DataFrame) -> pd.DataFrame
     field
         The picture.
     places
-        x_mm, y_mm, radius_mm and response.
+        x, y, radius and response.
     """
     return pd.DataFrame(_measure_planes(_find_surroundings(field, places)))
 
@@ -371,7 +371,7 @@ def measure_contrasts(field: PictureImage, places: pd.DataFrame) -> pd.DataFrame
 def _find_surroundings(field: PictureImage, places: pd.DataFrame) -> Surroundings:
     """Put places on the grid of the picture."""
     x_mm, y_mm, radius_mm, response = (
-        places[name].to_numpy(np.float64) for name in ("x_mm", "y_mm", "radius_mm", "response")
+        places[name].to_numpy(np.float64) for name in ("x", "y", "radius", "response")
     )
     side = field.mm_per_px
     return Surroundings(field, x_mm / side - 0.5, y_mm / side - 0.5, radius_mm / side, response)

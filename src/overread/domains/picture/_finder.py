@@ -44,13 +44,13 @@ class BlobFinder:
     ----------
     polarity
         "bright", "dark" or "both".
-    smallest_mm, largest_mm
+    smallest, largest
         Radii that are sought.
     """
 
     polarity: Polarity = "both"
-    smallest_mm: float = 0.5
-    largest_mm: float = 1.4
+    smallest: float = 0.5
+    largest: float = 1.4
 
     name = "blobs"
     version = "1"
@@ -58,17 +58,17 @@ class BlobFinder:
     def __post_init__(self) -> None:
         if self.polarity not in ("bright", "dark", "both"):
             raise InvalidInputError(f"polarity {self.polarity!r} does not exist; use bright, dark or both")
-        if not 0 < self.smallest_mm <= self.largest_mm < float("inf"):
+        if not 0 < self.smallest <= self.largest < float("inf"):
             raise InvalidInputError(
-                f"radii from {self.smallest_mm} to {self.largest_mm} mm: the smallest has to be above 0, the largest "
+                f"radii from {self.smallest} to {self.largest} mm: the smallest has to be above 0, the largest "
                 "not below it"
             )
 
     @property
     def scales_mm(self) -> list[float]:
         """Scales; a blob of radius r answers most at about r / sqrt(2)."""
-        n_steps = int(np.ceil(np.log(self.largest_mm / self.smallest_mm) / np.log(SCALE_STEP)))
-        return [self.smallest_mm / sqrt(2) * SCALE_STEP**step for step in range(n_steps + 1)]
+        n_steps = int(np.ceil(np.log(self.largest / self.smallest) / np.log(SCALE_STEP)))
+        return [self.smallest / sqrt(2) * SCALE_STEP**step for step in range(n_steps + 1)]
 
     def __call__(self, field: PictureImage, regions: Any = None, *, limit: int) -> pd.DataFrame:
         """Find at most `limit` candidates, by falling response."""

@@ -58,15 +58,15 @@ def find_reference_sizes(settings: Mapping[str, Any], facts: StudyFacts) -> Refe
     widths, radii, own = facts.widths, facts.radii, settings["candidates"]
     # Nobody has marked yet in a room that has just been opened: merging needs no sizes of marks.
     smallest, largest = radii_from_marks(radii) if len(radii) else (float("nan"), float("nan"))
-    in_mm = is_mm(settings["units"]["unit"])
+    in_mm = settings["units"]["unit"] == "mm"
     width = float(np.median(widths)) if len(widths) else float("nan")
     middle = np.quantile(radii, [1 / 3, 2 / 3]) if len(radii) else radii
     edges = sorted({float(f"{2 * edge:.2g}") for edge in middle})
     return ReferenceSizes(
-        full_size=settings["merging"]["full_size_mm"] if in_mm else FULL_SIZE_SHARE * width,
-        least_semi_axis=HIT.min_semi_axis_mm if in_mm else LEAST_SEMI_AXIS_SHARE * width,
-        smallest=own["smallest_mm"] or min(smallest, own["largest_mm"] or smallest),
-        largest=own["largest_mm"] or max(largest, own["smallest_mm"] or largest),
+        full_size=settings["merging"]["full_size"] if in_mm else FULL_SIZE_SHARE * width,
+        least_semi_axis=HIT.min_semi_axis if in_mm else LEAST_SEMI_AXIS_SHARE * width,
+        smallest=own["smallest"] or min(smallest, own["largest"] or smallest),
+        largest=own["largest"] or max(largest, own["smallest"] or largest),
         size_bins=[0.0, *edges, NO_END],
     )
 
@@ -89,16 +89,16 @@ def complete_settings(settings: Mapping[str, Any], given: Set[str], facts: Study
         polarity = next(polarity[name] for name in settings["labels"]["groups"])
     usual = {"finder": BlobFinder.name, "limit": FIELD_LIMIT}
     # The least semi-axis of a rule is in proportion to that of the usual rule; some rules have none.
-    least = getattr(HIT_RULES[settings["hits"]["rule"]], "min_semi_axis_mm", None)
+    least = getattr(HIT_RULES[settings["hits"]["rule"]], "min_semi_axis", None)
     found: tuple[tuple[str, str, Any], ...] = (
-        ("merging", "full_size_mm", sizes.full_size),
-        ("hits", "min_semi_axis_mm", least and float(sizes.least_semi_axis * least / HIT.min_semi_axis_mm)),
-        ("evaluation", "size_bins_mm", sizes.size_bins),
+        ("merging", "full_size", sizes.full_size),
+        ("hits", "min_semi_axis", least and float(sizes.least_semi_axis * least / HIT.min_semi_axis)),
+        ("evaluation", "size_bins", sizes.size_bins),
     )
     return {
         "candidates": usual
         | {name: value for name, value in own.items() if f"candidates.{name}" in given}
-        | {"polarity": polarity, "smallest_mm": sizes.smallest, "largest_mm": sizes.largest},
+        | {"polarity": polarity, "smallest": sizes.smallest, "largest": sizes.largest},
         "images": {
             **images,
             "colour": facts.has_colour() if images["colour"] is None else images["colour"],

@@ -125,9 +125,9 @@ def measure_marks(
     for image_id, field in fields.items():
         own = marks[marks["image_id"] == image_id].reset_index(drop=True)
         side = float(sides.get(image_id, np.nan))
-        in_px = own[["x_mm", "y_mm"]] / (1.0 if np.isnan(side) else side)
+        in_px = own[["x", "y"]] / (1.0 if np.isnan(side) else side)
         radius = find_radii(own) / (1.0 if np.isnan(side) else side)
-        table = in_px.assign(radius_mm=np.maximum(radius, 1.0), response=0.0)
+        table = in_px.assign(radius=np.maximum(radius, 1.0), response=0.0)
         if len(own):
             label = own.get("label", "")
             measured.append(measure_contrasts(field, table).assign(label=label))

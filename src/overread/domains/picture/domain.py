@@ -68,7 +68,7 @@ class PictureDomain(Domain):
         Absorbance of a stain in red, green and blue, in place of weights, or None.
     finder
         Who looks for candidates.
-    polarity, smallest_mm, largest_mm
+    polarity, smallest, largest
         What it looks for: bright, dark or both, and radii in the unit.
     target
         What is looked for, by name, for documents.
@@ -81,8 +81,8 @@ class PictureDomain(Domain):
     stain: tuple[float, float, float] | None
     finder: str
     polarity: Polarity
-    smallest_mm: float
-    largest_mm: float
+    smallest: float
+    largest: float
     target: str = "object"
 
     name = "picture"
@@ -100,9 +100,9 @@ class PictureDomain(Domain):
                 raise InvalidInputError(f"{name} {value!r} does not exist; use {' or '.join(get_args(kind))}")
         if not self.target.isprintable() or not 0 < len(self.target) <= LONGEST_TARGET:
             raise InvalidInputError(f"target is not a line of 1 to {LONGEST_TARGET} printable characters")
-        if not 0 < self.smallest_mm <= self.largest_mm <= WIDEST_RANGE * self.smallest_mm < float("inf"):
+        if not 0 < self.smallest <= self.largest <= WIDEST_RANGE * self.smallest < float("inf"):
             raise InvalidInputError(
-                f"radii from {self.smallest_mm:g} to {self.largest_mm:g}: the smallest has to be above 0, and the "
+                f"radii from {self.smallest:g} to {self.largest:g}: the smallest has to be above 0, and the "
                 f"largest from it to {WIDEST_RANGE:g} times as much"
             )
 
@@ -119,8 +119,8 @@ class PictureDomain(Domain):
             stain=stain,
             finder=own["finder"],
             polarity=own["polarity"],
-            smallest_mm=own["smallest_mm"] or nan,
-            largest_mm=own["largest_mm"] or nan,
+            smallest=own["smallest"] or nan,
+            largest=own["largest"] or nan,
             target=next(iter(settings["labels"]["groups"]), cls.thing),
         )
 
@@ -165,11 +165,11 @@ class PictureDomain(Domain):
     @classmethod
     def crop_side(cls, settings: Plain) -> float:
         """Show an object with its surroundings."""
-        least = settings["hits"]["min_semi_axis_mm"]
+        least = settings["hits"]["min_semi_axis"]
         if not least:
-            return 3.0 * float(settings["merging"]["full_size_mm"])
+            return 3.0 * float(settings["merging"]["full_size"])
         # The last edge stands for no end.
-        edges = settings.get("evaluation", {}).get("size_bins_mm", [0.0])[:-1]
+        edges = settings.get("evaluation", {}).get("size_bins", [0.0])[:-1]
         return max(SEMI_AXES_IN_CROP * least, OBJECTS_IN_CROP * max(edges, default=0.0))
 
     @classmethod
@@ -224,8 +224,8 @@ class PictureDomain(Domain):
         """Make the finder with the options of the domain."""
         options = {
             "polarity": self.polarity,
-            "smallest_mm": self.smallest_mm,
-            "largest_mm": self.largest_mm,
+            "smallest": self.smallest,
+            "largest": self.largest,
         }
         return load_finder(self.finder, self.name, **options)
 

@@ -22,14 +22,14 @@ from overread.study._cohort import KEYS, Cohort, Split
 from overread.study._settings import Evaluation
 from overread.study.intake._columns import measure_spread
 
-PLACE = ("x_mm", "y_mm", "radius_mm")
+PLACE = ("x", "y", "radius")
 OBJECT = (
     "image_id",
     "truth_id",
-    "x_mm",
-    "y_mm",
-    "semi_major_mm",
-    "semi_minor_mm",
+    "x",
+    "y",
+    "semi_major",
+    "semi_minor",
     "angle_deg",
     "n_readers",
     "n_readings",
@@ -58,7 +58,7 @@ def sort_gallery(
     point
         FP target and threshold; NaN: nothing is shown.
     known_nodules
-        Of a simulated study, all nodules: image_id, x_mm, y_mm, diameter_mm.
+        Of a simulated study, all nodules: image_id, x, y, diameter.
     """
     (fp_target, threshold), test = point, cohort.unseen
     candidates = test.candidates.merge(scores[[*KEYS, model]], on=KEYS).rename(columns={model: "score"})
@@ -75,7 +75,7 @@ def sort_gallery(
         fp_target=fp_target,
         threshold=threshold,
         hits=_best_first(hits)[[*OBJECT, "score", *(f"candidate_{name}" for name in PLACE)]],
-        misses=golden[~found].sort_values("semi_major_mm", ascending=False, kind="stable", ignore_index=True)[
+        misses=golden[~found].sort_values("semi_major", ascending=False, kind="stable", ignore_index=True)[
             [*OBJECT, "reached", "score"]
         ],
         false_positives=_best_first(wrong.assign(is_nodule=_lie_on_nodules(wrong, known_nodules)))[
@@ -88,10 +88,10 @@ def _lie_on_nodules(candidates: pd.DataFrame, nodules: pd.DataFrame | None) -> N
     """Tell candidates whose centre lies in a nodule."""
     if nodules is None:
         return np.zeros(len(candidates), dtype=np.bool_)
-    numbered = candidates[["image_id", "x_mm", "y_mm"]].assign(row=np.arange(len(candidates)))
+    numbered = candidates[["image_id", "x", "y"]].assign(row=np.arange(len(candidates)))
     pairs = numbered.merge(nodules, on="image_id", suffixes=("", "_nodule"))
-    away = np.hypot(pairs["x_mm"] - pairs["x_mm_nodule"], pairs["y_mm"] - pairs["y_mm_nodule"])
-    return np.isin(np.arange(len(candidates)), pairs.loc[away <= pairs["diameter_mm"] / 2, "row"])
+    away = np.hypot(pairs["x"] - pairs["x_nodule"], pairs["y"] - pairs["y_nodule"])
+    return np.isin(np.arange(len(candidates)), pairs.loc[away <= pairs["diameter"] / 2, "row"])
 
 
 def _best_first(rows: pd.DataFrame) -> pd.DataFrame:
@@ -100,7 +100,7 @@ def _best_first(rows: pd.DataFrame) -> pd.DataFrame:
 
 # Not the very ends, which are oddities; chosen by eye.
 QUANTILES = {"low": 0.03, "high": 0.97}
-COLUMNS = ["feature", "end", "image_id", "x_mm", "y_mm", "radius_mm", "value"]
+COLUMNS = ["feature", "end", "image_id", "x", "y", "radius", "value"]
 
 
 def find_examples(models: Sequence[ModelResult], test: Split) -> pd.DataFrame:
@@ -120,7 +120,7 @@ def find_examples(models: Sequence[ModelResult], test: Split) -> pd.DataFrame:
             used.add(str(candidate["image_id"]))
             rows.append((name, end, *candidate[COLUMNS[2:6]], float(values[name].iloc[chosen])))
     return pd.DataFrame(rows, columns=COLUMNS).astype(
-        {"x_mm": "float64", "y_mm": "float64", "radius_mm": "float64"}
+        {"x": "float64", "y": "float64", "radius": "float64"}
     )
 
 

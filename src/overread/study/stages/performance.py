@@ -35,7 +35,7 @@ from overread.froc import (
     choose_better,
     estimate_figures,
     froc_curve,
-    lesion_sizes_mm,
+    lesion_sizes,
     match_detections,
     needed_fps,
     paired_interval,
@@ -274,9 +274,9 @@ def _evaluate_by_size(matched: MatchedScores, settings: Settings) -> pd.DataFram
     if not test.n_gts or not own:
         return pd.DataFrame()
     target = nearest_target(list(own))
-    bins = [*options.size_bins_mm]
+    bins = [*options.size_bins]
     # Sizes beyond the last edge belong to the last bin; none may be lost.
-    sizes = np.clip(lesion_sizes_mm(test), bins[0], np.nextafter(bins[-1], 0))
+    sizes = np.clip(lesion_sizes(test), bins[0], np.nextafter(bins[-1], 0))
     table = sensitivity_by(
         test,
         sizes,
@@ -411,6 +411,6 @@ def _compare(
 
 def _take_as_candidates(marks: pd.DataFrame) -> pd.DataFrame:
     """Take the marks of a reader as what a detector would have found: a place and a radius of equal area."""
-    radius = np.sqrt(marks["semi_major_mm"] * marks["semi_minor_mm"])
-    drawn = marks.assign(candidate_id=marks["mark_id"], radius_mm=radius)
-    return drawn[[*KEYS, "x_mm", "y_mm", "radius_mm"]].reset_index(drop=True)
+    radius = np.sqrt(marks["semi_major"] * marks["semi_minor"])
+    drawn = marks.assign(candidate_id=marks["mark_id"], radius=radius)
+    return drawn[[*KEYS, "x", "y", "radius"]].reset_index(drop=True)

@@ -25,7 +25,7 @@ def _merge_into_truth(inputs: Inputs) -> Made:
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
-    labels, in_mm = settings.labels.make_options(), is_mm(settings.units.unit)
+    labels, in_mm = settings.labels.make_options(), settings.units.unit == "mm"
     merged = merge_marks(marks, readings, options=options, labels=labels, in_mm=in_mm)
     decisions = inputs["input/adjudication"]
     truth = merged if decisions is None else apply_adjudication(merged, decisions)
