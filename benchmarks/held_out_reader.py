@@ -58,8 +58,8 @@ def draw_fields(n_images: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Draw marks and readings of field phantoms; a pixel is the unit of length."""
     recipe = PictureRecipe(n_images, PictureDistribution(), seed=0)
     made = [recipe.make(number) for number in range(n_images)]
-    marks = pd.DataFrame([row for one in made for row in one.marks])
-    readings = pd.DataFrame([row for one in made for row in one.readings])
+    marks = pd.DataFrame([row for one in made for row in one.rows["marks"]])
+    readings = pd.DataFrame([row for one in made for row in one.rows["readings"]])
     return marks[["image_id", "reader_id", "mark_id", *ELLIPSE_COLUMNS, "label"]], readings
 
 

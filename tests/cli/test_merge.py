@@ -156,7 +156,7 @@ def test_readers_as_json(study, capsys):
         (["merge"], 2, "study folder"),
         (["merge", "{study}", "--marks", "m.csv"], 2, "not both"),
         (["merge", "{study}/nowhere"], 4, "no such folder"),
-        (["merge", "{study}", "--method", "magic"], 2, "magic"),
+        (["merge", "{study}", "--method", "magic"], 4, "magic"),
         (["merge", "{study}", "--t0", "7"], 4, "t0 must be"),
         (["merge", "{study}", "--figure", "{study}/f.bmp"], 2, ".png"),
         (["merge", "{study}", "--figure", "{study}/f.png", "--image", "none"], 4, "'none'"),
@@ -200,3 +200,40 @@ def test_a_chair_s_decisions_are_taken_on_request(study, tmp_path, capsys):
     decisions.write_text("image_id,truth_id,decision\na,T0,lesion\n")
     assert run(command) == 4
     assert "'T0' is not among the merged objects" in capsys.readouterr().err
+
+
+def write_copies(folder, jitter):
+    """Four readers who mark the same lesion in each of 30 images, `jitter` apart."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"i{image}", reader, reader, *(50 + rng.normal(0, jitter, 2)), 8.0, 8.0, 0.0)
+        for image in range(30)
+        for reader in "ABCD"
+    ]
+    marks = pd.DataFrame(rows, columns=COLUMNS)
+    write_table(marks, folder / "marks.csv")
+    write_table(marks[["image_id", "reader_id"]], folder / "readings.csv")
+
+
+def test_merge_shows_what_held_out_readers_say_of_thresholds(tmp_path, capsys):
+    write_copies(tmp_path, jitter=1.5)
+    assert run(["merge", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "Held-out readers would choose t0 = " in told
+    assert "0.63 (used)" in told
+    assert run(["merge", str(tmp_path), "--method", "linkage", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)["thresholds"]
+    assert answer["option"] == "linkage_iou"
+    assert [row["threshold"] for row in answer["curve"]] == sorted(
+        row["threshold"] for row in answer["curve"]
+    )
+
+
+@pytest.mark.parametrize(("jitter", "warned"), [(0.2, False), (1.5, True)])
+def test_check_warns_of_a_threshold_that_splits_objects(tmp_path, capsys, jitter, warned):
+    """Discs of 8 mm whose centres are 2.5 mm apart have an IoU of 0.66: above 0.7, one lesion is several objects."""
+    write_copies(tmp_path, jitter)
+    (tmp_path / "study.toml").write_text('[merging]\nmethod = "linkage"\nlinkage_iou = 0.7\n')
+    assert run(["check", str(tmp_path), "--skip-files", "--json"]) == 0
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert any("held-out readers agree less" in problem["message"] for problem in problems) == warned

@@ -77,7 +77,7 @@ HOSTILE = [
     ({"seed": True}, "seed = True"),
     ({"seed": 2**32}, "seed"),
     ({"merging": {"t0": 5.0}}, "t0 must be in [0, 1]"),
-    ({"merging": {"method": "stars"}}, "[merging] method = 'stars'"),
+    ({"merging": {"method": "stars"}}, "method 'stars' does not exist"),
     ({"labels": {"n_min": 0}}, "n_min must be at least 1"),
     ({"hits": {"rule": "distance"}}, "needs max_distance"),
     ({"evaluation": {"fp_targets": [1.0, 0.5]}}, "must grow"),

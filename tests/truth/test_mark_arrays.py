@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from overread.truth import MergeOptions
-from overread.truth._merging import MarkArrays
+from overread.truth._mark_arrays import MarkArrays
 
 
 def marks(n=40, seed=0):
@@ -56,3 +56,14 @@ def test_marks_without_confidence_have_1():
     arrays = MarkArrays.from_table(given, MergeOptions())
     assert arrays.confidence[arrays.mark_ids == "m0"] == 1.0
     assert arrays.confidence.sum() == 1.0 + 39 * 0.5
+
+
+def test_parts_are_whole_images():
+    arrays = MarkArrays.from_table(marks(), MergeOptions())
+    for most in (1, 7, 12, 39, 40, 100):
+        parts = list(arrays.parts(most))
+        np.testing.assert_array_equal(np.concatenate(parts), np.arange(40))
+        images = [set(arrays.image[rows]) for rows in parts]
+        assert sum(map(len, images)) == 4
+        assert all(len(rows) <= most or len(one) == 1 for rows, one in zip(parts, images, strict=True))
+    assert list(arrays.take(np.arange(0)).parts()) == []

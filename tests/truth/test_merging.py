@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,10 +13,12 @@ from hypothesis import strategies as st
 from overread.errors import TableError
 from overread.tables import read_table, write_table
 from overread.truth import LabelOptions, MergeOptions, merge_marks
+from overread.truth._mark_arrays import MarkArrays
+from overread.truth._merging import find_pairs, group_marks
 
 ELLIPSE = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 COLUMNS = ["image_id", "reader_id", "mark_id", *ELLIPSE]
-METHODS = ["star", "components", "dbscan", "fusion"]
+METHODS = ["star", "components", "dbscan", "fusion", "linkage"]
 
 seeds = st.integers(0, 2**32 - 1)
 methods = st.sampled_from(METHODS)
@@ -63,12 +67,62 @@ def test_order_of_rows_does_not_matter(seed, method):
 
 
 @property_test
-@given(seeds)
-def test_names_of_readers_do_not_matter(seed):
+@given(seeds, methods)
+def test_names_of_readers_do_not_matter(seed, method):
     marks, readings = random_study(seed)
+    options = MergeOptions(method=method)
     names = {str(number): name for number, name in enumerate(["zoe", "NA", "00123", " x ", "=1+1"])}
     renamed = [table.replace({"reader_id": names}) for table in (marks, readings)]
-    pd.testing.assert_frame_equal(merge_marks(*renamed), merge_marks(marks, readings), check_exact=True)
+    pd.testing.assert_frame_equal(
+        merge_marks(*renamed, options=options),
+        merge_marks(marks, readings, options=options),
+        check_exact=True,
+    )
+
+
+@property_test
+@given(seeds, methods)
+def test_a_reader_who_is_doubled_is_one_more_reader_of_the_same_objects(seed, method):
+    """A copy of a reader agrees with them, so no object of theirs is lost or split in two."""
+    marks, readings = random_study(seed)
+    own, rest = marks[marks["reader_id"] == "0"], marks[marks["reader_id"] != "0"]
+    copies = own.assign(reader_id="copy", mark_id=own["mark_id"] + "'")
+    read = pd.concat([readings, readings[readings["reader_id"] == "0"].assign(reader_id="copy")])
+    truth = merge_marks(pd.concat([rest, own, copies]), read, options=MergeOptions(method=method))
+    together = truth.explode("mark_ids")
+    object_of = dict(
+        zip(zip(together["image_id"], together["mark_ids"], strict=True), together.index, strict=True)
+    )
+    for image, mark in zip(own["image_id"], own["mark_id"], strict=True):
+        assert truth.loc[object_of[image, mark], "n_readers"] >= 2
+
+
+@property_test
+@given(seeds, st.sampled_from([0.1, 0.25, 7.3, 10.0]), st.sampled_from(["dbscan", "fusion", "linkage"]))
+def test_rules_by_iou_need_no_unit(seed, scale, method):
+    marks, readings = random_study(seed)
+    options = MergeOptions(method=method)
+    scaled = marks.assign(**(marks[ELLIPSE[:4]] * scale))
+    truth = merge_marks(marks, readings, options=options)
+    with warnings.catch_warnings(action="ignore"):
+        again = merge_marks(scaled, readings, options=options, in_mm=False)
+    assert groups_of(again) == groups_of(truth)
+    assert again[ELLIPSE[:4]].to_numpy() == pytest.approx(scale * truth[ELLIPSE[:4]].to_numpy())
+
+
+@property_test
+@given(seeds, methods)
+def test_some_images_at_a_time_give_the_same_objects(seed, method):
+    arrays = MarkArrays.from_table(random_study(seed)[0], MergeOptions())
+    options = MergeOptions(method=method)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MarkArrays.parts, "__defaults__", (7,))
+        parts = group_marks(arrays, options)
+    whole = group_marks(arrays, options, find_pairs(arrays, options))
+    for groups, outlines in (parts, whole):
+        assert len(outlines) == groups.max(initial=-1) + 1
+    assert (parts[1][parts[0]] == whole[1][whole[0]]).all()
+    assert len(np.unique(np.column_stack([parts[0], whole[0]]), axis=0)) == len(whole[1])
 
 
 @property_test

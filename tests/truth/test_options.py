@@ -14,6 +14,8 @@ from overread.truth import LabelOptions, MergeOptions
     ("options", "given", "words"),
     [
         (MergeOptions, {"method": "stars"}, "method 'stars' does not exist; use star or components"),
+        (MergeOptions, {"outline": "union"}, "outline 'union' does not exist; use representative or mean"),
+        (MergeOptions, {"linkage_iou": -0.1}, "linkage_iou"),
         (MergeOptions, {"t0": 1.1}, r"t0 must be in \[0, 1\], not 1.1"),
         (MergeOptions, {"t0": float("nan")}, "t0 must be in"),
         (MergeOptions, {"dbscan_min_marks": 0}, "dbscan_min_marks"),

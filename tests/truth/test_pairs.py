@@ -11,7 +11,7 @@ import shapely
 from overread.errors import InvalidInputError
 from overread.marks import Ellipse
 from overread.truth import MergeOptions
-from overread.truth._grouping import hitting_pairs, thresholds
+from overread.truth._pairs import hitting_pairs, thresholds
 
 OPTIONS = [
     MergeOptions(),

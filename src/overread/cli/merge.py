@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from overread.marks import MarkSet
     from overread.tables import LengthUnit
+    from overread.truth import ThresholdCurve
 
 
 DRAWN_MM = 0.35
@@ -66,7 +67,7 @@ def merge(
     from overread._commands import print_warnings, refuse_to_overwrite
     from overread._plots import figure_kind, save_figure
     from overread.tables import write_table
-    from overread.truth import apply_adjudication, merge_marks, read_adjudication
+    from overread.truth import apply_adjudication, merge_marks, read_adjudication, threshold_curve
 
     source = tables or MarkTables()
     if figure is not None:
@@ -87,9 +88,15 @@ def merge(
             drawn = _draw_images(found.tables, truth, source.study, image, pixels, mm_per_px, unit=found.unit)
             save_figure(drawn, figure)
     summary = _sum_up(found.tables, truth)
+    curve = threshold_curve(marks, readings, options=found.options)
+    thresholds = curve and {
+        "option": curve.option,
+        "chosen": curve.chosen,
+        "curve": curve.table.to_dict("records"),
+    }
     emit(
-        {"summary": summary, "truth": truth.to_dict(orient="records")},
-        lambda _: _show(summary, truth, [path for path in (output, figure) if path is not None]),
+        {"summary": summary, "thresholds": thresholds, "truth": truth.to_dict(orient="records")},
+        lambda _: _show(summary, truth, curve, [path for path in (output, figure) if path is not None]),
         as_json=json,
     )
 
@@ -210,8 +217,10 @@ def _count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
     return int(known[known.duplicated(["truth_id", "reader_id"])]["truth_id"].nunique())
 
 
-def _show(summary: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:
-    """Print the summary, and how many objects each number of readers has."""
+def _show(
+    summary: dict[str, int], truth: pd.DataFrame, curve: ThresholdCurve | None, written: list[Path]
+) -> None:
+    """Print the summary, how many objects each number of readers has, and what held-out readers say of thresholds."""
     print_counts(summary, words=WORDS)
     rows = (
         (n_readers, f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
@@ -219,5 +228,24 @@ def _show(summary: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> 
     )
     title = "Objects by the number of readers who marked them"
     print_table(("readers", "objects", "mean probability"), rows, title=title)
+    if curve is not None:
+        _show_thresholds(curve)
     for path in written:
         print_plain(f"Wrote {path}")
+
+
+def _show_thresholds(curve: ThresholdCurve) -> None:
+    """Print how well each held-out reader agrees with the objects of the others, threshold by threshold."""
+    rows = (
+        (
+            f"{row['threshold']:g}{' (used)' if row['threshold'] == curve.used else ''}",
+            f"{row['objects_per_image']:.2f}",
+            "" if row["unchanged"] != row["unchanged"] else f"{row['unchanged']:.0%}",
+            f"{row['agreement']:.3f}",
+            f"{row['shortfall']:.3f} ± {row['standard_error']:.3f}",
+        )
+        for row in curve.table.to_dict("records")
+    )
+    header = (curve.option, "objects per image", "unchanged at the next", "agreement", "below the best")
+    print_table(header, rows, title="Thresholds, judged by held-out readers")
+    print_plain(f"Held-out readers would choose {curve.option} = {curve.chosen:g}.")

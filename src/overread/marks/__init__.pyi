@@ -1,5 +1,6 @@
 from ._ellipse import ELLIPSE_COLUMNS as ELLIPSE_COLUMNS
 from ._ellipse import Ellipse as Ellipse
+from ._ellipse import ellipses_of_matrices as ellipses_of_matrices
 from ._ellipse import equal_area_diameters as equal_area_diameters
 from ._ellipse import normalized_ellipses as normalized_ellipses
 from ._ellipse import overlap_area as overlap_area

@@ -43,10 +43,12 @@ from overread.tables import (
     pixel_sides,
     plain,
 )
-from overread.truth import LabelOptions, MergeOptions, tell_misfit
+from overread.truth import LabelOptions, MergeOptions, tell_misfit, threshold_curve
 
 # A least semi-axis of more than so many usual ones makes neighbours of an object hits; by eye.
 MOST_OF_LEAST = 2.0
+# Standard errors by which a threshold has to fall behind the best one before it is worth a warning; by eye.
+CLEAR_LOSS = 3.0
 
 
 def read_settings_if_sound(folder: Path) -> Settings:
@@ -78,6 +80,7 @@ def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[P
         told = [
             (place, _tell_hits(marks, sizes, own)),
             ("marks", tell_misfit(marks, options, own.units.unit)),
+            (place, _tell_threshold(marks, scan.readings, options)),
         ]
         named = f"group {group}: " if group else ""
         for file, words in told:
@@ -125,6 +128,24 @@ def _tell_hits(marks: pd.DataFrame, sizes: ReferenceSizes, settings: Settings) -
         f"half of the marks have a radius below {usual:.3g} {word}, and an object is widened to at least "
         f"{least:.3g} {word} when hits are counted ([hits] min_semi_axis)",
         f"{other}set the number",
+    )
+
+
+def _tell_threshold(
+    marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions
+) -> tuple[str, str] | None:
+    """Say that held-out readers agree clearly better with the objects of another threshold; None where they do not."""
+    curve = threshold_curve(marks, readings, options=options)
+    if curve is None or curve.used == curve.chosen:
+        return None
+    loss, error = curve.shortfall()
+    if loss <= CLEAR_LOSS * error:
+        return None
+    best = curve.table["agreement"].max()
+    return (
+        f"held-out readers agree less with the objects of {curve.option} = {curve.used:g} ({best - loss:.3f}) than of "
+        f"the best threshold ({best:.3f}; the difference has a standard error of {error:.3f})",
+        f"{curve.option} = {curve.chosen:g} in [merging] is what they would choose; overread merge shows the curve",
     )
 
 

@@ -172,6 +172,18 @@ SCHEMAS: dict[str, Schema] = {
                 Column("golden", "flag", meaning="Whether two readers or more marked it."),
                 Column("mark_ids", "ids", meaning="The marks."),
                 Column(
+                    "mark_iou",
+                    "number",
+                    required=False,
+                    meaning="Mean IoU of the marks with the ellipse, where that is their mean.",
+                ),
+                Column(
+                    "mark_distance",
+                    "number",
+                    required=False,
+                    meaning="Root mean square distance of the marks' centres from its own, over its diameter.",
+                ),
+                Column(
                     "nested_mark_ids",
                     "ids",
                     required=False,

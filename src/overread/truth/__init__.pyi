@@ -31,3 +31,5 @@ from ._readers import ReaderStatistics as ReaderStatistics
 from ._readers import cohen_kappa as cohen_kappa
 from ._readers import reader_statistics as reader_statistics
 from ._readers import tell_misfit as tell_misfit
+from ._threshold import ThresholdCurve as ThresholdCurve
+from ._threshold import threshold_curve as threshold_curve

@@ -1,7 +1,5 @@
 """From the marks of many readers to one table of ground-truth objects (paper, sections 2.1 and 3).
 
-A table of marks as arrays, in an order that depends on the marks' content only.
-
 Readers who see at different scales: one draws a ring, another the lesions inside it (paper, Figure 1, top row).
 
 Such marks overlap too little to be hitting marks. With `MergeOptions(nested="votes")` a mark whose ellipse holds the
@@ -11,104 +9,21 @@ geometry of the objects, and which marks they are made of, stay as they were.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.marks import ELLIPSE_COLUMNS, normalized_ellipses
+from overread.marks import ELLIPSE_COLUMNS
 from overread.tables import LengthUnit, check_study, named, plain, raise_or_warn, schema_of
-from overread.truth._grouping import (
-    Pairs,
-    components,
-    density_clusters,
-    fusion,
-    hitting_pairs,
-    mark_sizes,
-    overlapping_pairs,
-    stars,
-)
 from overread.truth._hits import EllipseHit, pairs_within_reach
 from overread.truth._labels import soft_labels
+from overread.truth._mark_arrays import MarkArrays
 from overread.truth._options import LabelOptions, MergeOptions
-
-
-@dataclass(frozen=True)
-class MarkArrays:
-    """Marks as arrays, sorted by image, label, geometry, reader and id.
-
-    Attributes
-    ----------
-    image_ids, reader_ids, labels
-        Names behind the codes, sorted.
-    image, label, reader
-        Codes of each mark; `label` is 0 throughout where labels are ignored.
-    group
-        Code of image and label together: only marks of one group can hit each other.
-    ellipses
-        `(n, 5)` rows of x, y, a, b, angle.
-    mark_ids
-        Ids of the marks.
-    confidence
-        The column of that name, 1 where there is none.
-    """
-
-    image_ids: NDArray[np.object_]
-    reader_ids: NDArray[np.object_]
-    labels: NDArray[np.object_] | None
-    image: NDArray[np.int64]
-    label: NDArray[np.int64]
-    reader: NDArray[np.int64]
-    group: NDArray[np.int64]
-    ellipses: NDArray[np.float64]
-    mark_ids: NDArray[np.object_]
-    confidence: NDArray[np.float64]
-
-    @classmethod
-    def from_table(cls, marks: pd.DataFrame, options: MergeOptions) -> MarkArrays:
-        """Sort a validated table of marks and code its ids."""
-        ellipses = normalized_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64))
-        image, image_ids = _codes(marks["image_id"])
-        reader, reader_ids = _codes(marks["reader_id"])
-        mark, mark_ids = _codes(marks["mark_id"])
-        label, labels = np.zeros(len(marks), dtype=np.int64), None
-        if options.labels == "separate" and "label" in marks:
-            label, labels = _codes(marks["label"].fillna(""))
-        confidence = np.ones(len(marks))
-        if "confidence" in marks:
-            confidence = marks["confidence"].fillna(1.0).to_numpy(dtype=np.float64)
-        order = np.lexsort((mark, reader, *ellipses.T[::-1], label, image))
-        return cls(
-            image_ids=image_ids,
-            reader_ids=reader_ids,
-            labels=labels,
-            image=image[order],
-            label=label[order],
-            reader=reader[order],
-            group=(image * (1 if labels is None else len(labels)) + label)[order],
-            ellipses=ellipses[order],
-            mark_ids=mark_ids[mark[order]],
-            confidence=confidence[order],
-        )
-
-    def __len__(self) -> int:
-        return len(self.image)
-
-    def take(self, rows: NDArray[np.int64]) -> MarkArrays:
-        """Return some of the marks, with the same codes."""
-        columns = ("image", "label", "reader", "group", "ellipses", "mark_ids", "confidence")
-        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
-
-
-def _codes(ids: pd.Series[str]) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
-    """Rank of each id among the sorted different ids, and these."""
-    ranks, names = pd.factorize(ids, sort=True)
-    return ranks.astype(np.int64), np.asarray(names, dtype=object)
-
+from overread.truth._outlines import digest, mean_ellipses, outline_spread, representatives
+from overread.truth._pairs import NO_PAIRS, Pairs, overlapping_pairs
+from overread.truth.rules import find_rule
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -178,10 +93,10 @@ def merge_marks(
     -------
     DataFrame
         One row per object, its lengths in the unit of the marks, sorted by image_id and falling n_readers: image_id,
-        truth_id, the representative ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a
-        tuple, sorted), and label where labels are kept apart, and nested_mark_ids where marks vote across scales: those
-        that count in n_readers and are not among mark_ids. truth_id depends on the image and its marks only. The table
-        does not depend on the order of the rows given.
+        truth_id, the ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a tuple, sorted),
+        label where labels are kept apart, mark_iou and mark_distance where the ellipse is the mean of the marks, and
+        nested_mark_ids where marks vote across scales: those that count in n_readers and are not among mark_ids.
+        truth_id depends on the image and its marks only. The table does not depend on the order of the rows given.
 
     Raises
     ------
@@ -200,66 +115,51 @@ def merge_marks(
 def merge_objects(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
     """Merge validated marks with plain names into objects without probability and weight; golden means two readers."""
     arrays = MarkArrays.from_table(marks, options)
-    groups, ellipses = group_marks(arrays, options, find_pairs(arrays, options))
+    groups, ellipses = group_marks(arrays, options)
     return _truth_table(arrays, groups, ellipses, readings, options)
 
 
-def find_pairs(marks: MarkArrays, options: MergeOptions) -> Pairs | None:
-    """Find the pairs of marks that groups are made of, whoever drew them; None for "fusion", which asks for none."""
-    if options.method == "fusion":
-        return None
-    if options.method == "dbscan":
-        return overlapping_pairs(marks.group, marks.ellipses)
-    return hitting_pairs(marks.group, marks.ellipses, options)
+def find_pairs(marks: MarkArrays, options: MergeOptions) -> Pairs:
+    """Find the overlapping marks, whoever drew them; none where the rule does not ask for them."""
+    if not find_rule(options.method).uses_pairs:
+        return NO_PAIRS
+    return overlapping_pairs(marks.group, marks.ellipses)
 
 
-def group_marks(marks: MarkArrays, options: MergeOptions, found: Pairs | None) -> tuple[IntArray, FloatArray]:
-    """Group of each mark, and each group's representative ellipse; `found` is what `find_pairs` finds."""
-    if found is None:
-        return fusion(marks.group, marks.ellipses, marks.reader, marks.confidence, options)
-    pairs = found
-    if not options.same_reader_hits:
-        pairs = pairs.where(marks.reader[pairs.first] != marks.reader[pairs.second])
-    if options.method == "dbscan":
-        groups = density_clusters(pairs, len(marks), options)
+def group_marks(
+    marks: MarkArrays, options: MergeOptions, pairs: Pairs | None = None
+) -> tuple[IntArray, FloatArray]:
+    """Group of each mark, and each group's outline.
+
+    Parameters
+    ----------
+    marks, options
+        Marks, and how they are merged.
+    pairs
+        What `find_pairs` finds among them, where it is known already. Without it, the marks are grouped some images at
+        a time, so that the pairs of all images never lie in memory together.
+    """
+    rule = find_rule(options.method)
+    if pairs is not None:
+        groups = rule.group(marks, pairs, options)
     else:
-        if options.method == "star":
-            groups = stars(pairs, mark_sizes(marks.ellipses, options))
-        else:
-            groups = components(pairs, len(marks))
-        if options.merge_coinciding:
-            groups = _merge_coinciding_groups(marks, groups, found, options)
-    return groups, marks.ellipses[_representatives(marks, groups, options)]
+        groups, found = np.empty(len(marks), np.int64), 0
+        for rows in marks.parts():
+            part = marks.take(rows)
+            groups[rows] = found + rule.group(part, find_pairs(part, options), options)
+            found = int(groups[rows].max()) + 1
+    return groups, _outlines(marks, groups, options)
 
 
-def _merge_coinciding_groups(
-    marks: MarkArrays, groups: IntArray, found: Pairs, options: MergeOptions
-) -> IntArray:
-    """Merge groups with representatives that hit each other, whoever drew them, until none do."""
-    while True:
-        chosen = _representatives(marks, groups, options)
-        pairs = found.among(chosen, len(marks))
-        if not len(pairs):
-            return groups
-        groups = stars(pairs, mark_sizes(marks.ellipses[chosen], options))[groups]
+def _outlines(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> FloatArray:
+    """Ellipse of each group: the mean of its marks, or the mark that represents it."""
+    if _has_mean_outlines(options):
+        return mean_ellipses(marks.ellipses, groups, marks.confidence)
+    return marks.ellipses[representatives(marks, groups, options)]
 
 
-def _representatives(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> IntArray:
-    """Row of the mark that represents each group: the lower median by size; of two, as the options say."""
-    sizes = mark_sizes(marks.ellipses, options)
-    order = np.lexsort((np.arange(len(marks)), sizes, groups))
-    counts = np.bincount(groups)
-    starts = np.cumsum(counts) - counts
-    place = starts + (counts - 1) // 2
-    if options.pair_representative == "larger":
-        place[counts == 2] += 1
-    elif options.pair_representative == "random":
-        for group in np.flatnonzero(counts == 2):
-            first, second = order[starts[group]], order[starts[group] + 1]
-            ids = sorted([marks.mark_ids[first], marks.mark_ids[second]])
-            drawn = ids[_digest(options.seed, marks.image_ids[marks.image[first]], ids)[0] & 1]
-            place[group] += int(marks.mark_ids[second] == drawn)
-    return np.asarray(order[place])
+def _has_mean_outlines(options: MergeOptions) -> bool:
+    return (options.outline or find_rule(options.method).outline) == "mean"
 
 
 def _truth_table(
@@ -286,6 +186,8 @@ def _truth_table(
             "mark_ids": pd.Series(members, dtype=object),
         }
     )
+    if _has_mean_outlines(options):
+        table["mark_iou"], table["mark_distance"] = outline_spread(marks.ellipses, groups, ellipses)
     if options.nested == "votes":
         ends = np.searchsorted(objects, np.arange(len(n_marks) + 1))
         votes = [tuple(sorted(marks.mark_ids[voting[a:b]])) for a, b in pairwise(ends)]
@@ -325,11 +227,4 @@ def _n_different(groups: IntArray, codes: IntArray) -> IntArray:
 
 def truth_id(image_id: str, mark_ids: tuple[str, ...]) -> str:
     """Name of an object: depends on its image and its marks only, not on the other objects."""
-    return "T" + _digest(0, image_id, mark_ids).hex()
-
-
-def _digest(seed: int, image_id: str, mark_ids: Sequence[str]) -> bytes:
-    """Eight bytes that look random and depend on the seed, the image and the marks only."""
-    # lengths keep ["a", "bc"] and ["ab", "c"] apart
-    text = "".join([f"{len(part)}:{part}" for part in (str(seed), image_id, *mark_ids)])
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return "T" + digest(0, image_id, mark_ids).hex()

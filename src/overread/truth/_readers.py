@@ -19,9 +19,8 @@ from scipy.sparse import csr_array, triu
 from overread._text import short_repr
 from overread.marks import ELLIPSE_COLUMNS, normalized_ellipses
 from overread.tables import UNIT_WORDS, LengthUnit, check_study, named, plain, raise_or_warn
-from overread.truth._grouping import Pairs, hitting_pairs, mark_sizes
+from overread.truth._mark_arrays import MarkArrays
 from overread.truth._merging import (
-    MarkArrays,
     codes_of_groups,
     count_readers,
     find_pairs,
@@ -30,6 +29,7 @@ from overread.truth._merging import (
     nested_pairs,
 )
 from overread.truth._options import MergeOptions
+from overread.truth._pairs import Pairs, hitting_pairs, mark_sizes
 
 IntArray = NDArray[np.int64]
 
@@ -202,7 +202,7 @@ def _against_others(
         own_images[image[here]] = True  # the last place is that of images without marks
         is_own = arrays.reader == code_of.get(reader, -1)
         others = np.flatnonzero(~is_own & own_images[arrays.image])
-        found = None if pairs is None else pairs.among(others, len(arrays))
+        found = pairs.among(others, len(arrays))
         rows.append(
             (
                 int(here.sum()),
@@ -212,9 +212,7 @@ def _against_others(
     return pd.DataFrame(rows, columns=["n_readings", *COUNTS])
 
 
-def judge(
-    own: MarkArrays, others: MarkArrays, pairs: Pairs | None, options: MergeOptions
-) -> tuple[int, int, int]:
+def judge(own: MarkArrays, others: MarkArrays, pairs: Pairs, options: MergeOptions) -> tuple[int, int, int]:
     """Count golden GTs of the other readers, those that one reader's marks hit, and marks that hit none."""
     groups, ellipses = group_marks(others, options, pairs)
     golden = count_readers(others, groups, ellipses, options)[0] >= 2

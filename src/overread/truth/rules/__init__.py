@@ -1,0 +1,92 @@
+"""Grouping rules: ways to decide which marks of an image stand for one object.
+
+A rule is a `GroupingRule`: a function from marks and their overlaps to groups, the option that is its threshold, and
+the outline that its objects have unless the options say otherwise. Another package adds one by an entry point of the
+group ``overread.grouping_rules``, named as the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from overread.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from overread.truth._mark_arrays import MarkArrays
+    from overread.truth._options import MergeOptions
+    from overread.truth._pairs import Pairs
+
+ENTRY_POINTS = "overread.grouping_rules"
+RULES = {
+    "star": "star:STAR",
+    "components": "star:COMPONENTS",
+    "dbscan": "dbscan:DBSCAN",
+    "fusion": "fusion:FUSION",
+    "linkage": "linkage:LINKAGE",
+}
+"""The package's own rules by name: module and attribute."""
+
+
+@dataclass(frozen=True)
+class GroupingRule:
+    """A way to group the marks of an image and label.
+
+    Attributes
+    ----------
+    name
+        Name of the rule in ``[merging] method``.
+    group
+        Function of the marks, their overlapping pairs and the options; returns the group of each mark, from 0.
+        Marks of different `MarkArrays.group` never share one.
+    threshold
+        Option that `threshold_curve` varies: the larger, the fewer marks are joined. None: the rule has no such option.
+    outline
+        Outline of the objects where the options name none: "representative" or "mean".
+    uses_pairs
+        Whether `group` looks at the pairs; it gets none otherwise, and finding them takes most of the time.
+    """
+
+    name: str
+    group: Callable[[MarkArrays, Pairs, MergeOptions], NDArray[np.int64]]
+    threshold: str | None = None
+    outline: str = "representative"
+    uses_pairs: bool = True
+
+
+def list_rules() -> list[str]:
+    """Names of all grouping rules, the package's own first."""
+    return [*RULES, *sorted({one.name for one in entry_points(group=ENTRY_POINTS)} - {*RULES})]
+
+
+@cache
+def find_rule(name: str) -> GroupingRule:
+    """Load a grouping rule by its name.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no rule of this name.
+    """
+    require_rule(name)
+    if name in RULES:
+        module, _, attribute = RULES[name].partition(":")
+        rule: GroupingRule = getattr(import_module(f"overread.truth.rules.{module}"), attribute)
+    else:
+        rule = entry_points(group=ENTRY_POINTS)[name].load()
+    if rule.name != name:
+        raise InvalidInputError(f"the grouping rule {name!r} calls itself {rule.name!r}; give both one name")
+    return rule
+
+
+def require_rule(name: str) -> None:
+    """Refuse a name that no grouping rule has; nothing is loaded."""
+    if name not in RULES and name not in list_rules():
+        raise InvalidInputError(f"method {name!r} does not exist; use {' or '.join(list_rules())}")
