@@ -97,7 +97,7 @@ def test_crops_are_in_colour(runs):
     for crop in crops:
         with Image.open(BytesIO(b64decode(crop.png))) as image:
             assert image.mode == "RGB"
-        assert crop.side_mm == pytest.approx(side, abs=1.0)
+        assert crop.side == pytest.approx(side, abs=1.0)
     assert all(picture.pixels().ndim == 3 for picture in pictures.examples.values())
 
 

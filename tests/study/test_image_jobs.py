@@ -94,7 +94,7 @@ class TestKeys:
         jobs = jobs_of(chain, folder, given={"case 000": own})
         assert [len(job.task.candidates) for job in jobs] == [len(own), 0, 0]
         other = jobs_of(
-            chain, folder, given={"case 000": own.assign(x_mm=own["x_mm"] + 1)}, candidate_version="c2"
+            chain, folder, given={"case 000": own.assign(x=own["x"] + 1)}, candidate_version="c2"
         )
         pairs = zip(jobs, other, strict=True)
         assert [one.candidates_key == two.candidates_key for one, two in pairs] == [False, True, True]
