@@ -24,7 +24,7 @@ from overread.study.stages.images import (
     places_stage,
     shards_view,
 )
-from overread.tables import open_columns
+from overread.tables import named, open_columns
 from study_chain import Chain, call_alone, make_workshop
 from study_stand_in import FEATURES
 
@@ -161,7 +161,7 @@ class TestGathering:
             "candidates": made["tables/candidates.parquet"],
         }
         for name, table in tables.items():
-            table.to_parquet(tmp_path / f"{name}.parquet")
+            named(table, "mm").to_parquet(tmp_path / f"{name}.parquet")
         files = {name: str(tmp_path / f"{name}.parquet") for name in tables}
         words = ["froc", files["scores"], files["truth"], "--images", files["images"], "--score", "soft"]
         words += ["--candidates", files["candidates"], "--n-bootstrap", "100", "--n-shifts", "0", "--json"]
