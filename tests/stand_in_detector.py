@@ -43,9 +43,9 @@ class StandInDetector:
         return pd.DataFrame(
             {
                 "candidate_id": ["0001", "0002"],
-                "x": [10.0 + mean % 1, 20.0],
-                "y": [12.0, 24.0],
-                "radius": [3.0, 1 / 3],
+                "x_mm": [10.0 + mean % 1, 20.0],
+                "y_mm": [12.0, 24.0],
+                "radius_mm": [3.0, 1 / 3],
                 "score": [1.0, -1.0],
                 "probability": [0.75, np.nan],
                 "rank": [1, 2],

@@ -22,6 +22,7 @@ from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
 from overread.study.stages.stage import View, Workspace, select_settings
+from overread.tables import plain
 from study_stand_in import FAST, MM_PER_PX, spec
 
 PAGE = ("detector", "pictures", "figures", "head", "model_card", "report")
@@ -106,14 +107,14 @@ def run_chain(study: Path, name: str = "chain") -> Chain:
 
 def show_by_hand(candidates: pd.DataFrame, scores: Sequence[float]) -> np.ndarray:
     """Whether each candidate is shown: from strong to weak, those on none that is shown already."""
-    rows = candidates.reset_index(drop=True)
+    rows = plain(candidates, "mm")[0].reset_index(drop=True)
     shown: dict[str, list[int]] = {}
     for row in sorted(range(len(rows)), key=lambda one: (-scores[one], one)):
         kept = shown.setdefault(rows.loc[row, "image_id"], [])
         here = rows.loc[row]
         if all(
-            math.hypot(here["x_mm"] - rows.loc[other, "x_mm"], here["y_mm"] - rows.loc[other, "y_mm"])
-            >= max(here["radius_mm"], rows.loc[other, "radius_mm"])
+            math.hypot(here["x"] - rows.loc[other, "x"], here["y"] - rows.loc[other, "y"])
+            >= max(here["radius"], rows.loc[other, "radius"])
             for other in kept
         ):
             kept.append(row)

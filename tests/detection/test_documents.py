@@ -57,7 +57,7 @@ def test_only_what_is_asked_for(tmp_path, sr, gsps, kinds):
 def test_circles_stay_within_the_image(tmp_path):
     path = write_images(tmp_path, 1)[0]
     found = pd.DataFrame(
-        {"candidate_id": ["1", "2"], "x_mm": [-0.2, 30.0], "y_mm": [20.0, 45.0], "radius_mm": [5.0, 2.0]}
+        {"candidate_id": ["1", "2"], "x": [-0.2, 30.0], "y": [20.0, 45.0], "radius": [5.0, 2.0]}
     ).assign(probability=0.5, rank=[1, 2])
     report = ImageReport.of(path, read_image(path), found)
     # 64 pixels of 0.7 mm are 44.8 mm.
@@ -77,7 +77,7 @@ def test_a_rank_is_that_of_the_table_also_where_a_place_between_was_left_out(tmp
     """The second strongest lies on the first and is not shown: ranks 1 and 3 in the report, state and table."""
     path = write_images(tmp_path, 1)[0]
     found = pd.DataFrame(
-        {"candidate_id": ["7", "2"], "x_mm": [12.0, 30.0], "y_mm": 20.0, "radius_mm": 4.0, "rank": [1, 3]}
+        {"candidate_id": ["7", "2"], "x": [12.0, 30.0], "y": 20.0, "radius": 4.0, "rank": [1, 3]}
     )
     for probability, names in ((np.nan, ["rank 1, 7", "rank 3, 2"]), (0.5, ["7", "2"])):
         report = ImageReport.of(path, read_image(path), found.assign(probability=probability))

@@ -70,9 +70,9 @@ def assert_same(found, expected, image, tolerance_px=0.1):
         # Support function: for each direction how far the ellipse reaches; equal ones are equal ellipses.
         angle = np.deg2rad(ellipse.angle_deg)
         reach = np.hypot(
-            ellipse.semi_major_mm * np.cos(turns - angle), ellipse.semi_minor_mm * np.sin(turns - angle)
+            ellipse.semi_major * np.cos(turns - angle), ellipse.semi_minor * np.sin(turns - angle)
         )
-        return ellipse.x_mm * np.cos(turns) + ellipse.y_mm * np.sin(turns) + reach
+        return ellipse.x * np.cos(turns) + ellipse.y * np.sin(turns) + reach
 
     worst = np.abs(support(found) - support(expected)).max() / min(SPACINGS[image])
     assert worst < tolerance_px

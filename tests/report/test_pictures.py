@@ -35,13 +35,13 @@ def pixels_of(crop):
 def test_the_place_is_in_the_middle_and_keeps_its_millimetres(row, column):
     radiograph = spot(row, column)
     x, y = (column + 0.5) * 0.5, (row + 0.5) * 0.5
-    crop = cut_crop(radiograph, x, y, caption="", side_mm=20)
+    crop = cut_crop(radiograph, x, y, caption="", side=20)
     pixels = pixels_of(crop)
     brightest = np.argwhere(pixels == pixels.max())[0]
     assert pixels.shape == (40, 40)
     assert np.abs(brightest - 20).max() <= 1
-    assert (brightest[1] + 0.5) * 0.5 + crop.left_mm == pytest.approx(x)
-    assert (brightest[0] + 0.5) * 0.5 + crop.top_mm == pytest.approx(y)
+    assert (brightest[1] + 0.5) * 0.5 + crop.left == pytest.approx(x)
+    assert (brightest[0] + 0.5) * 0.5 + crop.top == pytest.approx(y)
 
 
 def test_a_place_outside_the_image_gives_a_black_crop():
@@ -50,7 +50,7 @@ def test_a_place_outside_the_image_gives_a_black_crop():
 
 def test_a_constant_piece_is_not_divided_by_zero():
     flat = replace(spot(5, 5), pixels=np.full((120, 100), 3.0, dtype=np.float32))
-    assert not pixels_of(cut_crop(flat, 25, 30, caption="", side_mm=10)).any()
+    assert not pixels_of(cut_crop(flat, 25, 30, caption="", side=10)).any()
 
 
 def test_contrast_is_stretched_from_the_1st_to_the_99th_percentile():
@@ -98,19 +98,19 @@ def test_features_have_a_low_and_a_high_example(results, pictures):
         assert [crop.caption.split(":")[0] for crop in crops] == ["low", "high"]
         for crop in crops:
             x, y, _ = crop.circle
-            assert crop.left_mm + crop.side_mm / 2 == pytest.approx(x, abs=1)
-            assert crop.top_mm + crop.side_mm / 2 == pytest.approx(y, abs=1)
+            assert crop.left + crop.side / 2 == pytest.approx(x, abs=1)
+            assert crop.top + crop.side / 2 == pytest.approx(y, abs=1)
 
 
 def rows_of(places, **more):
     """Rows of a gallery: image, x, y and size."""
-    table = pd.DataFrame(places, columns=["image_id", "x_mm", "y_mm", "radius_mm"])
+    table = pd.DataFrame(places, columns=["image_id", "x", "y", "radius"])
     return table.assign(score=np.linspace(3, 1, len(table)), **more)
 
 
 def as_objects(places):
-    table = rows_of(places, semi_minor_mm=4.0, angle_deg=0.0, n_readers=2, n_readings=3)
-    return table.rename(columns={"radius_mm": "semi_major_mm"})
+    table = rows_of(places, semi_minor=4.0, angle_deg=0.0, n_readers=2, n_readings=3)
+    return table.rename(columns={"radius": "semi_major"})
 
 
 @given(
@@ -146,7 +146,7 @@ def test_no_place_is_shown_twice_and_no_image_fills_a_row(results, places):
         assert max(map(images.count, images), default=0) <= 2
         for crop, image in zip(crops, images, strict=True):
             e, c = crop.ellipse, crop.circle
-            place = (e.x_mm, e.y_mm, e.semi_major_mm) if e else c
+            place = (e.x, e.y, e.semi_major) if e else c
             shown.append((image, *place))
     for (image, x, y, r), (other, u, v, s) in combinations(shown, 2):
         assert image != other or np.hypot(x - u, y - v) >= max(r, s)
@@ -182,14 +182,14 @@ def test_shown_detections_have_their_probability_and_at_most_ten_others_are_dott
     n = 15
     table = pd.DataFrame(
         {
-            "x_mm": range(10, 10 + n),
-            "y_mm": 50.0,
-            "radius_mm": 5.0,
+            "x": range(10, 10 + n),
+            "y": 50.0,
+            "radius": 5.0,
             "probability": [0.9 - 0.05 * i for i in range(n)],
             "shown": [True, True] + [False] * (n - 2),
         }
     )
-    (axes,) = detections_figure(ramp(), table).axes
+    (axes,) = detections_figure(ramp(), table, unit="mm").axes
     assert [text.get_text() for text in axes.texts] == ["0.90", "0.85"]
     assert sum(patch.get_linestyle() == ":" for patch in axes.patches) == 10
     assert sum(patch.get_linestyle() == "-" for patch in axes.patches) == 2
@@ -198,15 +198,15 @@ def test_shown_detections_have_their_probability_and_at_most_ten_others_are_dott
 def test_without_probabilities_ranks_are_written():
     table = pd.DataFrame(
         {
-            "x_mm": [10, 30],
-            "y_mm": 50.0,
-            "radius_mm": 5.0,
+            "x": [10, 30],
+            "y": 50.0,
+            "radius": 5.0,
             "probability": np.nan,
             "rank": [1, 2],
             "shown": True,
         }
     )
-    (axes,) = detections_figure(ramp(), table).axes
+    (axes,) = detections_figure(ramp(), table, unit="mm").axes
     assert [text.get_text() for text in axes.texts] == ["#1", "#2"]
     assert "with rank" in axes.get_title(loc="left")
 

@@ -149,9 +149,9 @@ def test_features_have_their_importance_with_the_sign_of_the_weight(parsed, resu
 def test_outlines_are_drawn_in_the_crop_s_own_millimetres(page, pictures):
     for crop in pictures.hits:
         e, (x, y, radius) = crop.ellipse, crop.circle
-        place = f'cx="{e.x_mm - crop.left_mm:.2f}" cy="{e.y_mm - crop.top_mm:.2f}"'
-        assert f'<ellipse {place} rx="{e.semi_major_mm:.2f}" ry="{e.semi_minor_mm:.2f}"' in page
-        assert f'<circle cx="{x - crop.left_mm:.2f}" cy="{y - crop.top_mm:.2f}" r="{radius:.2f}"' in page
+        place = f'cx="{e.x - crop.left:.2f}" cy="{e.y - crop.top:.2f}"'
+        assert f'<ellipse {place} rx="{e.semi_major:.2f}" ry="{e.semi_minor:.2f}"' in page
+        assert f'<circle cx="{x - crop.left:.2f}" cy="{y - crop.top:.2f}" r="{radius:.2f}"' in page
     assert page.count('<image href="data:image/png;base64,') >= 8 + 1 + 2
 
 

@@ -32,7 +32,7 @@ IDS = [f"i{number:03d}" for number in range(30)]
 
 
 def draw(n_images, n_slots, pool=6, seed=3, **model):
-    places = pd.DataFrame({"image_id": IDS, "x_mm": 100.0, "y_mm": 150.0})
+    places = pd.DataFrame({"image_id": IDS, "x": 100.0, "y": 150.0})
     objects = pd.DataFrame(
         {"image_id": IDS, "object_id": "N1", "x_mm": 50.0, "y_mm": 60.0, "diameter_mm": 10.0, "level": 0.3}
     )
@@ -99,9 +99,10 @@ def test_readers_mark_as_often_as_their_level_says():
 
 def test_readers_who_mark_nothing_are_told_of():
     objects = pd.DataFrame(columns=["image_id", "object_id", "x_mm", "y_mm", "diameter_mm", "level"])
+    places = pd.DataFrame(columns=["image_id", "x", "y"])
     with pytest.raises(InvalidInputError, match="marked nothing at all"):
         draw_marks(
-            IDS[:2], np.zeros((2, 1), int), objects, objects, ReaderModel(reader_panel(1), false_marks=0.0), 0
+            IDS[:2], np.zeros((2, 1), int), objects, places, ReaderModel(reader_panel(1), false_marks=0.0), 0
         )
 
 
@@ -188,7 +189,7 @@ def mark_probabilities(material, design, split):
     lesions = material.objects[
         material.objects["is_lesion"] & material.objects["image_id"].isin(split.images["image_id"])
     ]
-    lesions = lesions.assign(semi_major_mm=5.0, semi_minor_mm=5.0).reset_index(drop=True)
+    lesions = lesions.reset_index(drop=True)
     truth = split.truth.sort_values("n_readers", ascending=False).reset_index(drop=True)
     hits = candidate_hits(lesions, truth, split.rule).drop_duplicates("candidate_row")
     known = ndtr(lesions["level"].to_numpy()[:, None] + np.array(readers)).mean(axis=1)

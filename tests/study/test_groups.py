@@ -69,7 +69,7 @@ def test_lengths_are_pixels(field_study, runs):
         marks = pd.read_csv(field_study / "marks.csv")
         own = marks[marks["label"] == run.root.name.partition("-")[2]]
         # The tables are in pixels already, so that codes apart nothing changed.
-        assert sorted(run.table("marks")["x_mm"]) == pytest.approx(sorted(own["x_mm"]))
+        assert sorted(run.table("marks")["x_px"]) == pytest.approx(sorted(own["x_px"]))
         # One per cent of 180 pixels.
         assert run.settings.hits.min_semi_axis == pytest.approx(1.8)
         assert run.results.rule.endswith("at least 1.8 px")
@@ -97,7 +97,7 @@ def test_crops_are_in_colour(runs):
     for crop in crops:
         with Image.open(BytesIO(b64decode(crop.png))) as image:
             assert image.mode == "RGB"
-        assert crop.side_mm == pytest.approx(side, abs=1.0)
+        assert crop.side == pytest.approx(side, abs=1.0)
     assert all(picture.pixels().ndim == 3 for picture in pictures.examples.values())
 
 

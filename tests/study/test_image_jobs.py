@@ -111,7 +111,7 @@ class TestKeys:
         tasks = tasks_of(chain, folder, given={"case 000": own})
         assert [len(task.candidates) for task in tasks] == [len(own), 0, 0]
         other = tasks_of(
-            chain, folder, given={"case 000": own.assign(x_mm=own["x_mm"] + 1)}, candidate_version="c2"
+            chain, folder, given={"case 000": own.assign(x=own["x"] + 1)}, candidate_version="c2"
         )
         pairs = zip(tasks, other, strict=True)
         assert [one.candidates_key == two.candidates_key for one, two in pairs] == [False, True, True]

@@ -220,7 +220,7 @@ def test_marks_are_found_again_behind_their_codes(light_numbers: Path) -> None:
     members = [(row.image_id, mark) for row in truth.itertuples() for mark in row.mark_ids]
     assert set(members) == known
     assert len(members) == len(known)
-    place = np.sort(marks[["x", "y"]].to_numpy(), axis=0)
+    place = np.sort(marks[["x_mm", "y_mm"]].to_numpy(), axis=0)
     assert place == pytest.approx(np.sort(original[["x_mm", "y_mm"]].to_numpy(), axis=0))
 
 

@@ -490,6 +490,7 @@ def match_detections(
     counting = counting or Counting()
     if counting.rule is None:
         raise InvalidInputError("match: needs a rule of what hits what")
+    given = truth.reset_index(drop=True)
     candidates, truth, unit = plain_pair(candidates, truth, unit or counting.rule.unit)
     rule = counting.rule.in_unit(unit)
     counting = replace(counting, rule=rule)
@@ -506,7 +507,7 @@ def match_detections(
         hit_candidates=hits["candidate_row"].to_numpy(np.int64),
         hit_truth=hits["truth_row"].to_numpy(np.int64),
         hit_distances=hits["distance"].to_numpy(np.float64),
-        truth=truth.reset_index(drop=True),
+        truth=given,
         places=_read_places(candidates),
     )
     return Matching(

@@ -24,7 +24,7 @@ from overread.froc._bootstrap import bootstrap
 from overread.froc._counting import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP, Counting
 from overread.froc._curve import MEASURES, operating_points, performance_at
 from overread.froc._matching import Matching, candidate_scores, check_image_ids, image_codes, match_detections
-from overread.tables import LengthUnit
+from overread.tables import LengthUnit, find_radii, name_lengths, plain, unit_of
 
 
 def sensitivity_by(
@@ -133,10 +133,12 @@ def performance_by(
 
 def lesion_sizes(matching: Matching) -> NDArray[np.float64]:
     """Equal-area diameter 2 sqrt(a b) of each target, in the unit of the tables."""
-    missing = {"semi_major", "semi_minor"} - set(matching.strata.columns)
+    unit = unit_of(matching.strata.columns, "truth") or "mm"
+    objects, _ = plain(matching.strata, unit, "truth")
+    missing = {"semi_major", "semi_minor"} - set(objects)
     if missing:
-        raise TableError(f"truth: no column {', '.join(sorted(missing))}")
-    return 2.0 * np.sqrt((matching.strata["semi_major"] * matching.strata["semi_minor"]).to_numpy())
+        raise TableError(f"truth: no column {', '.join(name_lengths(sorted(missing), unit))}")
+    return 2.0 * find_radii(objects)
 
 
 def only_targets(matching: Matching, members: NDArray[np.bool_]) -> Matching:

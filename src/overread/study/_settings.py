@@ -567,6 +567,16 @@ class Settings(ModelSections):
             )
         return self
 
+    @model_validator(mode="before")
+    @classmethod
+    def _full_size_in_mm(cls, raw: Any) -> Any:
+        """Fill in the paper's full size of merging where lengths are in mm."""
+        units, merging = raw.get("units", {}), raw.get("merging", {})
+        in_mm = isinstance(units, dict) and units.get("unit", "mm") == "mm"
+        if in_mm and isinstance(merging, dict):
+            return {**raw, "merging": {"full_size": FULL_SIZE_MM, **merging}}
+        return raw
+
     @model_validator(mode="after")
     def _hits_in_mm(self) -> Settings:
         if self.units.unit == "mm":
@@ -595,11 +605,8 @@ class Settings(ModelSections):
         return self
 
     def to_plain(self) -> dict[str, Any]:
-        """Every value, ready for JSON; of a study in mm the full size of merging is the paper's where it is not set."""
-        plain = self.model_dump(mode="json")
-        if self.units.unit == "mm" and self.merging.full_size is None:
-            plain["merging"]["full_size"] = FULL_SIZE_MM
-        return plain
+        """Every value, ready for JSON."""
+        return self.model_dump(mode="json")
 
 
 def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:

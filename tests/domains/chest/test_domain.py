@@ -27,7 +27,8 @@ from overread.study import run_study
 def pictures(tmp_path_factory):
     """Tasks of colour pictures, of a grey one, and of a file that is no image."""
     folder = tmp_path_factory.mktemp("other")
-    study = write_field_study(folder / "eyes", n_images=4, settings='[execution]\nexecutor = "serial"\n')
+    serial, spacing = '[execution]\nexecutor = "serial"\n', {"mm_per_px_x": 1.0, "mm_per_px_y": 1.0}
+    study = write_field_study(folder / "eyes", n_images=4, settings=serial, **spacing)
     grey, _ = draw_picture(np.random.default_rng(0), colour=False)
     Image.fromarray(grey).save(folder / "grey.png")
     (folder / "broken.png").write_bytes(b"nothing")

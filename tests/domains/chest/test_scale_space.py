@@ -11,7 +11,7 @@ from skimage.transform import downscale_local_mean
 
 from overread.domains import candidate_table, find_peaks
 from overread.domains._scale_space import SCALES_MM, build_pyramid, choose_level, measure_radii
-from overread.tables import read_table, write_table
+from overread.tables import named, read_table, write_table
 
 IMAGE = np.random.default_rng(0).random((96, 64)).astype(np.float32)
 EVERYWHERE = np.ones(IMAGE.shape, dtype=bool)
@@ -110,7 +110,7 @@ def test_candidates_are_numbered_and_rounded():
 
 
 def test_the_table_is_read_back_as_it_was_written(tmp_path):
-    found = candidate_table(*np.random.default_rng(0).random((4, 5)))
+    found = named(candidate_table(*np.random.default_rng(0).random((4, 5))), "mm")
     found.insert(0, "image_id", "one")
     write_table(found, tmp_path / "candidates.csv")
     pd.testing.assert_frame_equal(read_table(tmp_path / "candidates.csv", "candidates"), found)

@@ -111,7 +111,7 @@ def test_reference_sizes_are_shares_of_the_width_and_radii_those_of_the_marks():
 def test_in_mm_the_paper_s_sizes_hold():
     resolved = resolve("mm")
     assert resolved.merging.full_size == 20.0
-    assert resolved.hits.hit_rule() == EllipseHit()
+    assert resolved.hits.hit_rule() == EllipseHit(min_semi_axis=5.0)
 
 
 def test_what_the_settings_say_counts():

@@ -139,13 +139,12 @@ def test_hostile_tables_are_refused(tmp_path, text, words):
 @pytest.mark.parametrize(
     ("spacing", "words"),
     [
-        (None, "spacing is needed"),
         (0.0, "above 0"),
         (np.nan, "above 0"),
         ({"b": (1, 1)}, "'a' has no spacing"),
     ],
 )
-def test_pixels_need_a_spacing(tmp_path, spacing, words):
+def test_pixels_need_a_sound_spacing(tmp_path, spacing, words):
     path = written(tmp_path, "image_id,x_px,y_px,score\na,1,2,3\n")
     with pytest.raises(InvalidInputError, match=words):
         read_detections(path, spacing=spacing)

@@ -8,7 +8,7 @@ import pytest
 from overread.errors import FormatError
 from overread.marks import detect_format, read_marks
 
-SHAPE = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg", "confidence"]
+SHAPE = ["x_px", "y_px", "semi_major_px", "semi_minor_px", "angle_deg", "confidence"]
 CIRCLE = "<circleregion><centroid><coords2d>10,20</coords2d></centroid><radius>5</radius></circleregion>"
 ELLIPSE = """<ellipseregion><centroid><coords2d>30,40</coords2d></centroid><radius direction="x">8</radius>
 <radius direction="y">4</radius><angle>30</angle></ellipseregion>"""

@@ -116,8 +116,8 @@ def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
     }
     with pytest.warns(DataWarning, match=r"1 box \(count with --boxes\), 1 readings"):
         assert read(tmp_path, [task(annotation(box))]).marks.empty
-    found = read(tmp_path, [task(annotation(box))], mm_per_px=1.0, boxes=True)
-    assert found.marks[COLUMNS].to_numpy()[0] == pytest.approx([450, 600, 100, 50, 90])
+    found = read(tmp_path, [task(annotation(box))], mm_per_px=0.5, boxes=True)
+    assert found.marks[COLUMNS].to_numpy()[0] == pytest.approx([225, 300, 50, 25, 90])
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def count_marked(split: object) -> int:
         near = 0
         for mark in marks.to_dict("records"):
             found = split.candidates[split.candidates["image_id"] == mark["image_id"]]
-            a, b = max(mark["semi_major_mm"], 5.0), max(mark["semi_minor_mm"], 5.0)
+            a, b = max(mark["semi_major"], 5.0), max(mark["semi_minor"], 5.0)
             angle = np.radians(mark["angle_deg"])
-            dx, dy = found["x_mm"] - mark["x_mm"], found["y_mm"] - mark["y_mm"]
+            dx, dy = found["x"] - mark["x"], found["y"] - mark["y"]
             along, across = dx * np.cos(angle) + dy * np.sin(angle), dy * np.cos(angle) - dx * np.sin(angle)
             near += bool(((along / a) ** 2 + (across / b) ** 2 <= 1).any())
         best = max(best, near)

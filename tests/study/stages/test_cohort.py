@@ -40,9 +40,10 @@ def test_hits_are_those_of_the_rule(chain: Chain) -> None:
     for hits in ({}, {"rule": "distance", "max_distance": 3.0}):
         settings = parse_settings({"hits": hits})
         cohort = call_alone(COHORT, chain.values(COHORT), settings)
-        expected = candidate_hits(cohort.candidates, cohort.truth, settings.hits.hit_rule())
+        rule = settings.hits.hit_rule().in_unit("mm")
+        expected = candidate_hits(cohort.candidates, cohort.truth, rule)
         pd.testing.assert_frame_equal(cohort.hits, expected)
-        assert cohort.rule == cohort.counting.rule == settings.hits.hit_rule()
+        assert cohort.rule == cohort.counting.rule == rule
         assert (cohort.counting.single_reader, cohort.counting.repeats) == ("ignore", "suppress")
 
 

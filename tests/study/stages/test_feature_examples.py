@@ -22,8 +22,8 @@ def test_a_low_and_a_high_example_of_each_feature_that_is_told(chain: Chain) -> 
         assert (values < low).mean() <= 0.1
         assert (values > high).mean() <= 0.1
         assert low < high or values.nunique() < 10
-    places = test.candidates.set_index(["image_id", "x_mm", "y_mm"]).index
-    assert set(zip(examples["image_id"], examples["x_mm"], examples["y_mm"], strict=True)) <= set(places)
+    places = test.candidates.set_index(["image_id", "x", "y"]).index
+    assert set(zip(examples["image_id"], examples["x"], examples["y"], strict=True)) <= set(places)
 
 
 def test_models_without_features_have_no_examples(chain: Chain) -> None:

@@ -44,14 +44,14 @@ def test_the_best_and_the_largest_come_first(chain: Chain) -> None:
     gallery = gallery_at(chain, -100.0)
     assert gallery.hits["score"].is_monotonic_decreasing
     assert gallery.false_positives["score"].is_monotonic_decreasing
-    assert gallery_at(chain, 100.0).misses["semi_major_mm"].is_monotonic_decreasing
+    assert gallery_at(chain, 100.0).misses["semi_major"].is_monotonic_decreasing
 
 
 def test_a_hit_lies_in_its_object(chain: Chain) -> None:
     hits = gallery_at(chain, -100.0).hits
     assert len(hits)
-    away = np.hypot(hits["candidate_x_mm"] - hits["x_mm"], hits["candidate_y_mm"] - hits["y_mm"])
-    assert (away <= hits["semi_major_mm"].clip(lower=5.0)).all()
+    away = np.hypot(hits["candidate_x"] - hits["x"], hits["candidate_y"] - hits["y"])
+    assert (away <= hits["semi_major"].clip(lower=5.0)).all()
     assert (hits["n_readers"] >= 2).all()
 
 

@@ -25,7 +25,7 @@ from overread.study.stages.images import (
     places_stage,
     shards_view,
 )
-from overread.tables import open_columns
+from overread.tables import named, open_columns
 from study_chain import Chain, call_alone, make_workshop
 from study_stand_in import FEATURES
 
@@ -163,7 +163,7 @@ class TestGathering:
             "candidates": made["tables/candidates.parquet"],
         }
         for name, table in tables.items():
-            table.to_parquet(tmp_path / f"{name}.parquet")
+            named(table, "mm").to_parquet(tmp_path / f"{name}.parquet")
         files = {name: str(tmp_path / f"{name}.parquet") for name in tables}
         words = ["froc", files["scores"], files["truth"], "--images", files["images"], "--score", "soft"]
         words += ["--candidates", files["candidates"], "--n-bootstrap", "100", "--n-shifts", "0", "--json"]
@@ -206,7 +206,7 @@ class TestOwnTables:
         ).iloc[[2, 0, 1]]
         features.to_parquet(tmp_path / "own.parquet", index=False)
         return {
-            "input/candidates": keys.assign(x_mm=1.0, y_mm=1.0, radius_mm=1.0, response=0.0),
+            "input/candidates": keys.assign(x=1.0, y=1.0, radius=1.0, response=0.0),
             "input/features": open_columns(tmp_path / "own.parquet", "features"),
             "tables/split.parquet": pd.DataFrame(
                 {"image_id": ["a", "b"], "patient_id": ["P1", "P2"], "split": "training"}, dtype="str"
@@ -256,7 +256,7 @@ def test_what_lies_outside_its_image_is_noticed_once_sizes_are_known(
     }
     assert call_alone(stage, values, settings) == {}
     near, far = own[table].copy(), own[table].copy()
-    near.loc[3, "x_mm"], far.loc[5, "y_mm"] = 193.0, -192.0
+    near.loc[3, "x"], far.loc[5, "y"] = 193.0, -192.0
     with pytest.warns(UserWarning, match=r"row 5, column x_mm: 193 is outside its image"):
         call_alone(stage, values | {f"input/{table}": near}, settings)
     file = "marks" if table == "marks" else r"own\.csv"
@@ -276,13 +276,13 @@ def test_the_size_is_the_file_s_and_not_that_of_the_grid(chain: Chain, tmp_path:
         source_mm_per_px=[[0.3, 0.3]] * len(images),
     )
     marks = chain.inputs.marks.copy()
-    marks.loc[0, ["x_mm", "y_mm"]] = [300.29, 200.09]
+    marks.loc[0, ["x", "y"]] = [300.29, 200.09]
     values = {"input/folder": tmp_path, "tables/image_facts.parquet": facts, "input/marks": marks}
     stage = places_stage(own_candidates=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert call_alone(stage, values, chain.settings) == {}
-    marks.loc[0, "x_mm"] = 300.31
+    marks.loc[0, "x"] = 300.31
     with pytest.warns(UserWarning, match=r"row 2, column x_mm: 300.31 is outside its image"):
         call_alone(stage, values, chain.settings)
 

@@ -13,17 +13,17 @@ from overread.truth import HIT, MergeOptions
 
 # Places 50 mm apart in one image: which of readers A, B, C, D marks each.
 PLACES = {10: "ABC", 60: "BC", 110: "AD", 160: "A", 210: "CD", 260: "ABCD"}
-SIZE = {"semi_major_mm": 6.0, "semi_minor_mm": 6.0, "angle_deg": 0.0, "y_mm": 20.0}
+SIZE = {"semi_major": 6.0, "semi_minor": 6.0, "angle_deg": 0.0, "y": 20.0}
 
 
 def split_of(scores: dict[int, float]) -> tuple[Split, np.ndarray]:
     marks = pd.DataFrame(
-        {"image_id": "i", "reader_id": reader, "mark_id": f"{reader}{x}", "x_mm": float(x), **SIZE}
+        {"image_id": "i", "reader_id": reader, "mark_id": f"{reader}{x}", "x": float(x), **SIZE}
         for x, readers in PLACES.items()
         for reader in readers
     )
     candidates = pd.DataFrame(
-        {"image_id": "i", "candidate_id": f"c{x}", "x_mm": float(x), "y_mm": 20.0, "radius_mm": 5.0}
+        {"image_id": "i", "candidate_id": f"c{x}", "x": float(x), "y": 20.0, "radius": 5.0}
         for x in scores
     )
     split = Split(
@@ -34,7 +34,7 @@ def split_of(scores: dict[int, float]) -> tuple[Split, np.ndarray]:
         candidates=candidates,
         features=None,  # type: ignore[arg-type]
         hits=pd.DataFrame(),
-        counting=Counting(rule=HIT, single_reader="ignore"),
+        counting=Counting(rule=HIT.in_unit("mm"), single_reader="ignore"),
         n_max=4,
     )
     return split, np.array(list(scores.values()))
@@ -44,7 +44,7 @@ def test_each_is_judged_by_what_two_others_marked() -> None:
     """Reader A: others agree on 10 (BC), 60 (BC), 210 (CD), 260; 110 is D's alone, 160 nobody's."""
     scores = {260: 9.0, 160: 8.0, 210: 7.0, 400: 6.0, 60: 5.0}
     split, values = split_of(scores)
-    table = judge_readers("ABCD", split, values, MergeOptions()).set_index("reader_id")
+    table = judge_readers("ABCD", split, values, MergeOptions().in_unit("mm")).set_index("reader_id")
     # A marks 10 and 260 of four; 110 is on D's object and counts neither way; 160 is false.
     assert table.loc["A", ["n_gts", "sensitivity", "fp_per_image"]].tolist() == [4, 0.5, 1.0]
     # With one false mark (160 at 8.0) the detector shows 260 and 210, with the second (400) it is over.
@@ -68,11 +68,11 @@ def test_two_readers_make_nothing_to_be_judged_by() -> None:
         readings=split.readings.iloc[:2],
         marks=split.marks[split.marks["reader_id"].isin(["A", "B"])].reset_index(drop=True),
     )
-    assert judge_readers("AB", two, values, MergeOptions()).empty
+    assert judge_readers("AB", two, values, MergeOptions().in_unit("mm")).empty
 
 
 @pytest.mark.parametrize("reader", list("ABCD"))
 def test_a_detector_that_shows_a_reader_s_marks_is_that_reader(reader: str) -> None:
     split, values = split_of({x: 1.0 for x, readers in PLACES.items() if reader in readers})
-    row = judge_readers([reader], split, values, MergeOptions()).iloc[0]
+    row = judge_readers([reader], split, values, MergeOptions().in_unit("mm")).iloc[0]
     assert row["detector_sensitivity"] == row["sensitivity"]

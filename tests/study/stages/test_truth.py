@@ -11,6 +11,7 @@ import pytest
 from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 from overread.study import parse_settings
 from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH, _sort_by_code
+from overread.tables import named
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 from study_chain import Chain, call_alone
 
@@ -24,14 +25,14 @@ def tables(chain: Chain) -> dict[str, pd.DataFrame]:
 
 def test_objects_are_those_of_merging_alone(chain: Chain, tables: dict[str, pd.DataFrame]) -> None:
     options = MergeOptions(seed=chain.settings.seed)
-    alone = merge_marks(chain.inputs.marks, chain.inputs.readings, options=options, labels=LabelOptions())
-    pd.testing.assert_frame_equal(tables["truth"].drop(columns="mark_ids"), alone.drop(columns="mark_ids"))
+    alone = merge_marks(chain.inputs.marks, chain.inputs.readings, options=options, labels=LabelOptions(), unit="mm")
+    pd.testing.assert_frame_equal(named(tables["truth"], "mm").drop(columns="mark_ids"), alone.drop(columns="mark_ids"))
     for coded, own in zip(tables["truth"]["mark_ids"], alone["mark_ids"], strict=True):
         assert len(coded) == len(own)
 
 
 def test_a_coded_mark_is_where_its_reader_put_it(chain: Chain, tables: dict[str, pd.DataFrame]) -> None:
-    place = ["image_id", "reader_id", "x_mm", "y_mm", "semi_major_mm"]
+    place = ["image_id", "reader_id", "x", "y", "semi_major"]
     own = chain.inputs.marks.assign(reader_id=chain.inputs.marks["reader_id"].map(chain.inputs.reader_codes))
     expected = own[place].sort_values(place, ignore_index=True)
     found = tables["marks"][place].sort_values(place, ignore_index=True)
@@ -41,10 +42,10 @@ def test_a_coded_mark_is_where_its_reader_put_it(chain: Chain, tables: dict[str,
 
 
 def test_members_of_an_object_lie_at_it(tables: dict[str, pd.DataFrame]) -> None:
-    place = tables["marks"].set_index(["image_id", "mark_id"])[["x_mm", "y_mm"]]
+    place = tables["marks"].set_index(["image_id", "mark_id"])[["x", "y"]]
     for row in tables["truth"].itertuples():
         centre = np.mean([place.loc[(row.image_id, mark)] for mark in row.mark_ids], axis=0)
-        assert np.hypot(*(centre - [row.x_mm, row.y_mm])) < row.semi_major_mm
+        assert np.hypot(*(centre - [row.x, row.y])) < row.semi_major
 
 
 def test_no_name_of_a_reader_is_in_any_table(tables: dict[str, pd.DataFrame]) -> None:

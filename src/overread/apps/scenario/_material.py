@@ -21,7 +21,8 @@ from overread.simulate import (
     reader_panel,
 )
 from overread.study import KEYS, Cohort, Features, Run, find_study_candidates, open_run
-from overread.truth import LabelOptions, MergeOptions
+from overread.tables import plain
+from overread.truth import HIT, LabelOptions, MergeOptions
 
 STORE = "features.npy"
 # Streams of random numbers of the cohort: levels of objects, which patients are tested, which features are kept.
@@ -113,12 +114,12 @@ def _draw_table(design: Design, folder: Path) -> Material:
     store = _write_store(folder, drawn.features[names].to_numpy(np.float32))
     return Material(
         images=_choose_test(drawn.images, source.test, design.seed),
-        candidates=drawn.candidates,
+        candidates=plain(drawn.candidates)[0],
         features=_index(drawn.candidates, tuple(names), store),
         objects=_level_table_objects(drawn, design),
         readings=None,
         marks=None,
-        counting=Counting(),
+        counting=Counting(rule=HIT.in_unit("mm")),
         words=f"{source.cohort:,} images without pixels: candidates and {n_features} features are drawn as tables",
     )
 

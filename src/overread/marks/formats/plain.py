@@ -1,7 +1,7 @@
 """Our own tables: a folder of marks, readings and images, as CSV or Parquet.
 
-Lengths are from the image's top-left corner, in the unit that their names tell (`overread.tables._units`). On import
-the axes are put in order and the angle into [0, 180); nothing else changes.
+Lengths are from the image's top-left corner, in mm, px or percent as their names tell (`overread.tables._units`). On
+import the axes are put in order and the angle into [0, 180); nothing else changes.
 """
 
 from __future__ import annotations
