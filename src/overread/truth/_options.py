@@ -134,7 +134,7 @@ class MergeOptions:
         if unit != "mm":
             raise InvalidInputError(
                 f"full_size: marks are in {unit}, and the paper's 20 mm are not known in it (give full_size in {unit}, "
-                'or threshold="fixed")'
+                'threshold="fixed", or method="linkage", which needs no size)'
             )
         return replace(self, full_size=FULL_SIZE_MM)
 

@@ -44,7 +44,11 @@ def test_pictures_without_a_frame_are_searched_whole_and_sizes_that_differ_are_f
         Image.fromarray(rgb).save(tmp_path / f"{number}.png")
         images.append({"image_id": str(number), "path": f"{number}.png", "width_px": width})
     proposed = propose_settings(tmp_path, pd.DataFrame(images), None)
-    assert proposed == {"region": {"kind": "all"}, "units": {"unit": "percent"}}
+    assert proposed == {
+        "region": {"kind": "all"},
+        "units": {"unit": "percent"},
+        "merging": {"method": "linkage"},
+    }
 
 
 def test_init_writes_it_into_the_settings(study):
@@ -70,10 +74,20 @@ def test_a_fresh_folder_of_colour_pictures_needs_no_size_of_a_pixel(tmp_path):
 
 
 def test_names_of_groups_are_names_of_folders():
-    assert _name_groups(["Hard exudates", "Red/dots", "hard_exudates"]) == {
+    assert _name_groups([["Hard exudates"], ["Red/dots"], ["hard_exudates"]]) == {
         "hard_exudates": ["Hard exudates", "hard_exudates"],
         "red_dots": ["Red/dots"],
     }
+
+
+def test_labels_that_readers_mix_become_one_group(study):
+    images, marks = (pd.read_csv(study / f"{kind}.csv") for kind in ("images", "marks"))
+    mixed = (marks["label"] == "pale") & (marks["reader_id"] == marks["reader_id"].iloc[0])
+    marks.loc[mixed, "label"] = "whitish"
+    # Enough for a group of its own by number, but other readers call the same objects pale.
+    assert mixed.sum() >= 20
+    groups = propose_settings(study, images, marks)["labels"]["groups"]
+    assert sorted(map(sorted, groups.values())) == [["dark"], ["pale", "whitish"]]
 
 
 @pytest.mark.parametrize(
