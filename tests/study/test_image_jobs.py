@@ -93,9 +93,7 @@ class TestKeys:
         own = chain.load("tables/candidates.parquet").query("image_id == 'case 000'").drop(columns="image_id")
         jobs = jobs_of(chain, folder, given={"case 000": own})
         assert [len(job.task.candidates) for job in jobs] == [len(own), 0, 0]
-        other = jobs_of(
-            chain, folder, given={"case 000": own.assign(x=own["x"] + 1)}, candidate_version="c2"
-        )
+        other = jobs_of(chain, folder, given={"case 000": own.assign(x=own["x"] + 1)}, candidate_version="c2")
         pairs = zip(jobs, other, strict=True)
         assert [one.candidates_key == two.candidates_key for one, two in pairs] == [False, True, True]
 

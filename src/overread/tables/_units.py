@@ -165,7 +165,7 @@ def convert_lengths(
         raise TableError(
             f"{place}, row {unknown[0] + 2}, column x_{own}: lengths are in {own} and wanted in {unit}, and the images "
             f"table has no {needed} of image {found['image_id'].iloc[unknown[0]]!r} (give it; or name the columns "
-            f"x_{unit} and so on if they are in {unit} already; a study in {own} says [units] unit = \"{own}\")"
+            f'x_{unit} and so on if they are in {unit} already; a study in {own} says [units] unit = "{own}")'
         )
     return scale_lengths(found, factors)
 

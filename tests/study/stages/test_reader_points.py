@@ -23,8 +23,7 @@ def split_of(scores: dict[int, float]) -> tuple[Split, np.ndarray]:
         for reader in readers
     )
     candidates = pd.DataFrame(
-        {"image_id": "i", "candidate_id": f"c{x}", "x": float(x), "y": 20.0, "radius": 5.0}
-        for x in scores
+        {"image_id": "i", "candidate_id": f"c{x}", "x": float(x), "y": 20.0, "radius": 5.0} for x in scores
     )
     split = Split(
         images=pd.DataFrame({"image_id": ["i"], "patient_id": ["p"]}),

@@ -25,8 +25,12 @@ def tables(chain: Chain) -> dict[str, pd.DataFrame]:
 
 def test_objects_are_those_of_merging_alone(chain: Chain, tables: dict[str, pd.DataFrame]) -> None:
     options = MergeOptions(seed=chain.settings.seed)
-    alone = merge_marks(chain.inputs.marks, chain.inputs.readings, options=options, labels=LabelOptions(), unit="mm")
-    pd.testing.assert_frame_equal(named(tables["truth"], "mm").drop(columns="mark_ids"), alone.drop(columns="mark_ids"))
+    alone = merge_marks(
+        chain.inputs.marks, chain.inputs.readings, options=options, labels=LabelOptions(), unit="mm"
+    )
+    pd.testing.assert_frame_equal(
+        named(tables["truth"], "mm").drop(columns="mark_ids"), alone.drop(columns="mark_ids")
+    )
     for coded, own in zip(tables["truth"]["mark_ids"], alone["mark_ids"], strict=True):
         assert len(coded) == len(own)
 
