@@ -9,6 +9,7 @@ from ._render import GroupPart as GroupPart
 from ._render import render_groups as render_groups
 from ._render import render_page as render_page
 from ._render import render_study as render_study
+from ._results import OLD_LENGTHS as OLD_LENGTHS
 from ._results import SCHEMA as SCHEMA
 from ._results import Counted as Counted
 from ._results import Description as Description

@@ -45,6 +45,7 @@ from overread.froc import (
     SIZE_BINS_MM,
     check_draws,
 )
+from overread.report import OLD_LENGTHS
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.tables import LengthUnit
 from overread.truth import (
@@ -603,22 +604,13 @@ UNUSED_KEYS: dict[str, dict[str, object]] = {
 }
 
 
-OLD_KEYS = {
-    "merging": {"full_size_mm": "full_size"},
-    "candidates": {"smallest_mm": "smallest", "largest_mm": "largest"},
-    "hits": {f"{name}_mm": name for name in ("min_semi_axis", "margin", "max_distance")},
-    "evaluation": {"size_bins_mm": "size_bins"},
-}
-"""What keys were called by section, before lengths lost the ending _mm, which was wrong in other units."""
-
-
 def _refuse_old_keys(raw: Mapping[str, Any], path: Path) -> None:
     """Refuse what earlier versions called otherwise, with all renames of the file at once."""
     renames = [
-        f"[{section}] {old} = ... is now {new} = ..."
-        for section, names in OLD_KEYS.items()
-        for old, new in names.items()
-        if isinstance(raw.get(section), dict) and old in raw[section]
+        f"[{section}] {old} = ... is now {OLD_LENGTHS[old]} = ..."
+        for section, values in raw.items()
+        for old in (values if isinstance(values, dict) else ())
+        if old in OLD_LENGTHS
     ]
     if isinstance(raw.get("units"), dict) and raw["units"].get("unit") == "fraction":
         renames.append('[units] unit = "fraction" is now unit = "percent"')
