@@ -34,7 +34,7 @@ from overread.truth import (
 
 def test_no_key_means_the_defaults_of_the_stages() -> None:
     settings = parse_settings({})
-    assert MergeOptions(**dict(settings.merging)) == MergeOptions()
+    assert MergeOptions(**dict(settings.merging)) == MergeOptions().in_unit("mm")
     assert settings.labels.make_options() == LabelOptions()
     assert settings.hits.hit_rule() == HIT
     assert settings.evaluation.fp_targets == list(FP_TARGETS)
