@@ -348,7 +348,9 @@ def test_lines_are_no_wider_than_a_screen() -> None:
 
 
 def test_old_names_of_lengths_are_listed_all_at_once(tmp_path: Path) -> None:
-    old = '[merging]\nfull_size_mm = 20.0\n[hits]\nrule = "hit"\nmargin_mm = 1.0\n[units]\nunit = "fraction"\n'
+    old = (
+        '[merging]\nfull_size_mm = 20.0\n[hits]\nrule = "hit"\nmargin_mm = 1.0\n[units]\nunit = "fraction"\n'
+    )
     (tmp_path / "study.toml").write_text(old)
     renames = ("full_size_mm = ... is now full_size", "margin_mm = ... is now margin", 'now unit = "percent"')
     with pytest.raises(InvalidInputError, match=".*".join(map(re.escape, renames))):
