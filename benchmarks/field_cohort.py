@@ -19,6 +19,7 @@ from overread.files import ColumnFile, encode_columns
 from overread.froc import Counting
 from overread.marks import read_folder
 from overread.study import KEYS, Features, Split
+from overread.tables import named
 from overread.truth import EllipseHit, MergeOptions, candidate_hits, merge_marks
 
 __all__ = ["GROUPS", "Group", "Source", "make_split", "read_group", "relabel"]
@@ -68,7 +69,9 @@ def measure(task: tuple[Path, Path, str, tuple[float, float], int]) -> None:
     source, shard, polarity, radii, limit = task
     field = read_picture(source, mm_per_px=MM_PER_PX, weights=GREEN)
     found = BlobFinder(polarity, *radii)(field, limit=limit)  # type: ignore[arg-type]
-    table = pd.concat([found, extract_generic(field, found).drop(columns="candidate_id")], axis=1)
+    table = pd.concat(
+        [named(found, "mm"), extract_generic(field, found).drop(columns="candidate_id")], axis=1
+    )
     part = shard.with_suffix(".part")
     table.assign(image_id=source.stem).to_parquet(part)
     part.rename(shard)

@@ -28,11 +28,13 @@ from scipy.stats import rankdata
 from overread._text import markdown_table
 from overread.marks import ELLIPSE_COLUMNS, normalized_ellipses, read_folder, read_marks
 from overread.simulate import PictureDistribution, PictureRecipe
+from overread.tables import name_lengths
 from overread.truth import LabelOptions, MergeOptions, merge_marks, reading_range
 from overread.truth._hits import pairs_within_reach
 from overread.truth._merging import INSIDE, nested_pairs
 
 N_BOOTSTRAP = 1000
+ELLIPSE = name_lengths(ELLIPSE_COLUMNS, "mm")
 CLIP = 1e-3
 LIDC_NAMES = {
     "scan_id": "image_id",
@@ -49,7 +51,7 @@ LIDC_NAMES = {
 def load_lidc(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Coronal ellipses; every session read every scan."""
     marks = pd.read_csv(path, dtype=str).rename(columns=LIDC_NAMES)
-    marks[list(ELLIPSE_COLUMNS)] = marks[list(ELLIPSE_COLUMNS)].astype(float)
+    marks[ELLIPSE] = marks[ELLIPSE].astype(float)
     pairs = [(scan, session) for scan in marks["image_id"].unique() for session in "1234"]
     return marks[[*LIDC_NAMES.values()]], pd.DataFrame(pairs, columns=["image_id", "reader_id"])
 
@@ -60,7 +62,7 @@ def draw_fields(n_images: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     made = [recipe.make(number) for number in range(n_images)]
     marks = pd.DataFrame([row for one in made for row in one.rows["marks"]])
     readings = pd.DataFrame([row for one in made for row in one.rows["readings"]])
-    return marks[["image_id", "reader_id", "mark_id", *ELLIPSE_COLUMNS, "label"]], readings
+    return marks[["image_id", "reader_id", "mark_id", *ELLIPSE, "label"]], readings
 
 
 def hold_out_readers(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
@@ -99,7 +101,7 @@ def cover_centres(truth: pd.DataFrame, marks: pd.DataFrame) -> np.ndarray:
     both = pd.concat([truth[keys], marks[keys]]).fillna("")
     codes = both.groupby(keys).ngroup().to_numpy(np.int64)
     points = truth[["x_mm", "y_mm"]].to_numpy(np.float64)
-    ellipses = normalized_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64))
+    ellipses = normalized_ellipses(marks[ELLIPSE].to_numpy(np.float64))
     first, second = pairs_within_reach(
         codes[: len(truth)], points, np.zeros(len(points)), codes[len(truth) :], ellipses, ellipses[:, 2]
     )
@@ -113,9 +115,7 @@ def count_touched(truth: pd.DataFrame, marks: pd.DataFrame) -> tuple[int, int]:
     single = truth[truth["n_readers"] == 1]
     keys = ["image_id", *(["label"] if "label" in truth else [])]
     codes = pd.concat([single[keys], marks[keys]]).fillna("").groupby(keys).ngroup().to_numpy(np.int64)
-    ellipses = (
-        normalized_ellipses(table[list(ELLIPSE_COLUMNS)].to_numpy(np.float64)) for table in (single, marks)
-    )
+    ellipses = (normalized_ellipses(table[ELLIPSE].to_numpy(np.float64)) for table in (single, marks))
     objects, touching = nested_pairs(
         codes[: len(single)], next(ellipses), codes[len(single) :], next(ellipses)
     )

@@ -41,7 +41,7 @@ def measure_learned(run: Run, network: LearnedNetwork) -> NDArray[np.float32]:
     values = np.empty((len(candidates), network.n_units + 1), np.float32)
     for image_id, rows in candidates.groupby("image_id", sort=False).indices.items():
         radiograph = read_image(run.image_path(str(image_id)), mm_per_px=run.mm_per_px(str(image_id)))
-        x, y = candidates[["x_mm", "y_mm"]].to_numpy()[rows].T
+        x, y = candidates[["x", "y"]].to_numpy()[rows].T
         # The bands need no anatomy.
         bands = ImageMaps(radiograph, None).bands  # type: ignore[arg-type]
         squares = cut_squares(bands, radiograph.to_pixels(x), radiograph.to_pixels(y))

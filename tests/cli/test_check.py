@@ -97,5 +97,5 @@ def test_marks_that_do_not_fit_the_reference_size_are_told(run, tmp_path, capsys
     assert "full_size = 300 (" in problem["remedy"]
     (tmp_path / "study.toml").write_text("[merging]\nfull_size = 300.0\n")
     assert warnings() == []
-    (tmp_path / "study.toml").write_text("[merging]\nfull_size = 300.0\n")
+    (tmp_path / "study.toml").write_text("[merging]\nfull_size_mm = 300.0\n")
     assert len(warnings()) == 1

@@ -179,7 +179,7 @@ def pylidc_seeds() -> list[bytes]:
 
 def shard_seeds() -> list[bytes]:
     """Shard of two candidates."""
-    places = {"x_mm": [1.0, 2.0], "y_mm": [1.0, 2.0], "radius_mm": [3.0, 3.0], "response": [0.1, 0.2]}
+    places = {"x": [1.0, 2.0], "y": [1.0, 2.0], "radius": [3.0, 3.0], "response": [0.1, 0.2]}
     candidates = pd.DataFrame({"candidate_id": ["1", "2"], **places})
     return [encode_shard(ImageWork(candidates, FEATURES.drop(columns="image_id"), {"pixel_hash": "0"}))]
 

@@ -59,6 +59,7 @@ from overread.simulate import CandidateCohort, candidate_cohort
 from overread.study.stages.claims import answer_claims
 from overread.study.stages.gallery import choose_examples
 from overread.study.stages.performance import reach_verdict
+from overread.tables import plain
 from overread.truth import merge_marks, reader_statistics
 
 MERGED = "training + validation"
@@ -282,7 +283,7 @@ def summary(chain: Chain) -> StudySummary:
 
 def gallery(chain: Chain) -> Gallery:
     """Ten golden GTs as hits, one miss without a candidate, and two false positives of one image."""
-    golden = chain.truth[chain.truth["golden"]].reset_index(drop=True)
+    golden, _ = plain(chain.truth[chain.truth["golden"]].reset_index(drop=True))
     columns = ["image_id", *ELLIPSE, "n_readers", "n_readings"]
     place = {f"candidate_{name}": golden[name] for name in ("x", "y")}
     hits = golden[columns].assign(score=np.linspace(3, 1, len(golden)), **place, candidate_radius=6.0)
@@ -312,7 +313,7 @@ def feature_examples(chain: Chain, features: list[FeatureWeight]) -> pd.DataFram
     rows = []
     for number, feature in enumerate(features[:5]):
         for end, row in (("low", 2 * number), ("high", 2 * number + 1)):
-            candidate = chain.cohort.candidates.iloc[row]
+            candidate = plain(chain.cohort.candidates)[0].iloc[row]
             place = candidate[["image_id", "x", "y", "radius"]]
             rows.append({"feature": feature.name, "end": end, **place, "value": float(row)})
     return pd.DataFrame(rows)

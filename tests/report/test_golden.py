@@ -42,7 +42,8 @@ def of_study(**changes):
 
 
 def of_settings(**changes):
-    return lambda results: replace(results, settings=results.settings | changes)
+    unit = changes.get("units", {}).get("unit", "mm")
+    return lambda results: replace(results, settings=results.settings | changes, unit=unit)
 
 
 def of_verdict(**changes):

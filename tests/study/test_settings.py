@@ -34,7 +34,7 @@ from overread.truth import (
 
 def test_no_key_means_the_defaults_of_the_stages() -> None:
     settings = parse_settings({})
-    assert MergeOptions(**dict(settings.merging)) == MergeOptions()
+    assert MergeOptions(**dict(settings.merging)) == MergeOptions().in_unit("mm")
     assert settings.labels.make_options() == LabelOptions()
     assert settings.hits.hit_rule() == HIT
     assert settings.evaluation.fp_targets == list(FP_TARGETS)
@@ -345,3 +345,20 @@ def test_sections_of_models_come_in_their_order_after_the_models() -> None:
 
 def test_lines_are_no_wider_than_a_screen() -> None:
     assert max(map(len, settings_template().splitlines())) <= WIDTH + 2
+
+
+def test_old_names_of_lengths_are_listed_all_at_once(tmp_path: Path) -> None:
+    old = (
+        '[merging]\nfull_size_mm = 20.0\n[hits]\nrule = "hit"\nmargin_mm = 1.0\n[units]\nunit = "fraction"\n'
+    )
+    (tmp_path / "study.toml").write_text(old)
+    renames = ("full_size_mm = ... is now full_size", "margin_mm = ... is now margin", 'now unit = "percent"')
+    with pytest.raises(InvalidInputError, match=".*".join(map(re.escape, renames))):
+        read_settings(tmp_path / "study.toml")
+
+
+def test_the_paper_s_full_size_is_that_of_mm_alone() -> None:
+    assert Settings().merging.full_size == 20.0
+    assert parse_settings({"merging": {"full_size": 7.0}}).merging.full_size == 7.0
+    picture = {"region": {"kind": "all"}, "units": {"unit": "px"}}
+    assert parse_settings(picture).merging.full_size is None

@@ -22,7 +22,7 @@ def test_it_finds_what_the_run_found(field_study):
     )
     kept = open_run(field_study / "runs" / "main-dark").table("candidates")
     kept = kept[kept["image_id"].isin(found["image_id"])].reset_index(drop=True)
-    assert kept.equals(found.reset_index(drop=True)[kept.columns])
+    assert kept.equals(named(found.reset_index(drop=True), "px")[kept.columns])
 
 
 def test_a_group_has_to_be_named(field_study):

@@ -112,7 +112,6 @@ def _draw_images(
     unit: LengthUnit,
 ) -> Any:
     """Figure of the images asked for, or of the two with the most marks, over their pixels where they are known."""
-    from overread.tables import named
     from overread.truth import marks_figure
 
     counts = tables.marks["image_id"].value_counts(sort=False).sort_index()
@@ -125,7 +124,7 @@ def _draw_images(
         pictures = {chosen[0]: _read_pixels(pixels, mm_per_px, chosen)}
     else:
         pictures = {} if study is None else _pictures_of(tables.images, study, chosen, unit)
-    return marks_figure(named(tables.marks, unit), truth, chosen, pictures=pictures, unit=unit)
+    return marks_figure(tables.marks, truth, chosen, pictures=pictures, unit=unit)
 
 
 def _pictures_of(

@@ -46,14 +46,13 @@ FloatArray = NDArray[np.float64]
 Spacing = float | Mapping[str, tuple[float, float]]
 """mm per px of all images, or (x, y) of each image by its id."""
 
+UNITS: tuple[LengthUnit, ...] = get_args(LengthUnit)
 POSITIONS = {
-    **{f"ellipse in {unit}": tuple(name_lengths(ELLIPSE_COLUMNS, unit)) for unit in get_args(LengthUnit)},
-    "circle in mm": ("x_mm", "y_mm", "radius_mm"),
+    **{f"ellipse in {unit}": tuple(name_lengths(ELLIPSE_COLUMNS, unit)) for unit in UNITS},
+    **{f"circle in {unit}": tuple(name_lengths(("x", "y", "radius"), unit)) for unit in UNITS},
     "box in mm": ("x_min_mm", "y_min_mm", "x_max_mm", "y_max_mm"),
-    "circle in px": ("x_px", "y_px", "radius_px"),
     "box in px": ("x_min", "y_min", "x_max", "y_max"),
-    "circle in percent": ("x_percent", "y_percent", "radius_percent"),
-    **{f"point in {unit}": tuple(name_lengths(("x", "y"), unit)) for unit in get_args(LengthUnit)},
+    **{f"point in {unit}": tuple(name_lengths(("x", "y"), unit)) for unit in UNITS},
 }
 OPTIONAL = (
     *(Column(name, "number", required=False) for name in dict.fromkeys(sum(POSITIONS.values(), ()))),
@@ -334,7 +333,7 @@ def _place(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataF
         raise TableError(
             f"{place}, row {row + 2}, column {names[column]}: {values[row, column]} is not a place"
         )
-    unit, scale = unit_of_kind(kind), np.ones((len(frame), 2))
+    unit, scale = next(unit for unit in UNITS if kind.endswith(unit)), np.ones((len(frame), 2))
     if unit == "px" and spacing is not None:
         unit, scale = "mm", spacings(frame["image_id"], spacing, place)
     x, y, a, b, angle = ellipses(kind, values, scale, place)
@@ -352,11 +351,6 @@ def _place(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataF
     )
     turned = np.where(swap, (angle + 90) % 180, angle)
     return others.assign(**dict(named(lengths, unit)), angle_deg=turned)
-
-
-def unit_of_kind(kind: str) -> LengthUnit:
-    """Return the unit of a kind of position."""
-    return next(unit for unit in get_args(LengthUnit) if kind.endswith(unit))
 
 
 def ellipses(kind: str, values: FloatArray, scale: FloatArray, place: str) -> tuple[FloatArray, ...]:

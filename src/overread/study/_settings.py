@@ -642,21 +642,19 @@ UNUSED_KEYS: dict[str, dict[str, object]] = {
 
 
 OLD_KEYS = {
-    "merging": {"full_size_mm": "full_size"},
-    "candidates": {"smallest_mm": "smallest", "largest_mm": "largest"},
-    "hits": {f"{name}_mm": name for name in ("min_semi_axis", "margin", "max_distance")},
-    "evaluation": {"size_bins_mm": "size_bins"},
+    f"{name}_mm"
+    for name in ("full_size", "smallest", "largest", "min_semi_axis", "margin", "max_distance", "size_bins")
 }
-"""What keys were called by section, before lengths lost the ending _mm, which was wrong in other units."""
+"""What keys were called before lengths lost the ending _mm, which was wrong in other units."""
 
 
 def _refuse_old_keys(raw: Mapping[str, Any], path: Path) -> None:
     """Refuse what earlier versions called otherwise, with all renames of the file at once."""
     renames = [
-        f"[{section}] {old} = ... is now {new} = ..."
-        for section, names in OLD_KEYS.items()
-        for old, new in names.items()
-        if isinstance(raw.get(section), dict) and old in raw[section]
+        f"[{section}] {old} = ... is now {old.removesuffix('_mm')} = ..."
+        for section, values in raw.items()
+        for old in (values if isinstance(values, dict) else ())
+        if old in OLD_KEYS
     ]
     if isinstance(raw.get("units"), dict) and raw["units"].get("unit") == "fraction":
         renames.append('[units] unit = "fraction" is now unit = "percent"')

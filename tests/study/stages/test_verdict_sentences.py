@@ -19,7 +19,7 @@ from overread.truth import HIT, MergeOptions
 N_IMAGES = 80
 # Lesions of each image.
 PLACES = (50.0, 150.0, 250.0)
-SIZE = {"semi_major_mm": 8.0, "semi_minor_mm": 8.0, "angle_deg": 0.0, "y_mm": 20.0}
+SIZE = {"semi_major": 8.0, "semi_minor": 8.0, "angle_deg": 0.0, "y": 20.0}
 
 
 def count(sensitivity: float = 0.4, half_width: float = 0.07, n_gts: int = 200) -> Counted:
@@ -76,8 +76,8 @@ def read_images(skills: dict[str, float], detector: float) -> tuple[Split, np.nd
             if rng.random() < share:
                 candidates.append((image, x + 150))
                 scores.append(rng.normal(1.0))
-    drawn = pd.DataFrame(marks, columns=["image_id", "reader_id", "x_mm"])
-    found = pd.DataFrame(candidates, columns=["image_id", "x_mm"])
+    drawn = pd.DataFrame(marks, columns=["image_id", "reader_id", "x"])
+    found = pd.DataFrame(candidates, columns=["image_id", "x"])
     ids = [f"i{number:03d}" for number in range(N_IMAGES)]
     return make_split(ids, [f"p{int(one[1:]) // 2}" for one in ids], list(skills), drawn, found), np.array(
         scores
@@ -92,12 +92,10 @@ def make_split(ids: list[str], patients: list[str], readers: Any, marks: Any, fo
         readings=pd.DataFrame(rows, columns=["image_id", "reader_id"]),
         marks=marks.assign(mark_id=[str(row) for row in range(len(marks))], **SIZE),
         truth=pd.DataFrame(),
-        candidates=found.assign(
-            candidate_id=[str(row) for row in range(len(found))], y_mm=20.0, radius_mm=5.0
-        ),
+        candidates=found.assign(candidate_id=[str(row) for row in range(len(found))], y=20.0, radius=5.0),
         features=None,  # type: ignore[arg-type]
         hits=pd.DataFrame(),
-        counting=Counting(rule=HIT, single_reader="ignore"),
+        counting=Counting(rule=HIT.in_unit("mm"), single_reader="ignore"),
         n_max=len(readers),
     )
 
@@ -108,7 +106,7 @@ SKILLS = {"R3": 0.8, "R4": 0.3, "R5": 0.78, "R7": 0.75}
 def test_one_outlier_among_four_readers_does_not_make_a_detector_usable():
     """The review's study: 40 % found, three readers find 75 to 80 % and the fourth, an outlier, 35 %."""
     split, scores = read_images(SKILLS, 0.42)
-    points = judge_readers(list(SKILLS), split, scores, MergeOptions())
+    points = judge_readers(list(SKILLS), split, scores, MergeOptions().in_unit("mm"))
     told = answer(count(), points)
     assert give_answer(told).tone == "limited"
     headline = give_answer(told).headline
@@ -121,13 +119,15 @@ def test_one_outlier_among_four_readers_does_not_make_a_detector_usable():
 def test_the_interval_of_a_difference_is_that_of_a_recount_by_loops():
     """Draw the patients of the bootstrap, and count each replicate again from the lists of marks and candidates."""
     split, scores = read_images(SKILLS, 0.42)
-    row = judge_readers(["R3"], split, scores, MergeOptions(), n_bootstrap=200, seed=5, level=0.95).iloc[0]
+    row = judge_readers(
+        ["R3"], split, scores, MergeOptions().in_unit("mm"), n_bootstrap=200, seed=5, level=0.95
+    ).iloc[0]
     others = split.marks[split.marks["reader_id"] != "R3"]
-    golden = {place for place, n in others.groupby(["image_id", "x_mm"]).size().items() if n > 1}
-    lone = set(zip(others["image_id"], others["x_mm"], strict=True)) - golden
-    own = set(split.marks.query("reader_id == 'R3'")[["image_id", "x_mm"]].itertuples(index=False, name=None))
+    golden = {place for place, n in others.groupby(["image_id", "x"]).size().items() if n > 1}
+    lone = set(zip(others["image_id"], others["x"], strict=True)) - golden
+    own = set(split.marks.query("reader_id == 'R3'")[["image_id", "x"]].itertuples(index=False, name=None))
     shown = dict(
-        zip(split.candidates[["image_id", "x_mm"]].itertuples(index=False, name=None), scores, strict=True)
+        zip(split.candidates[["image_id", "x"]].itertuples(index=False, name=None), scores, strict=True)
     )
 
     def weigh(places: Any, times: dict[str, int]) -> int:
@@ -171,8 +171,8 @@ def find_few(n_lost: int, n_objects: int) -> tuple[Split, np.ndarray]:
     marks = pd.DataFrame(
         [(one, reader) for one in ids for reader in "ABC"], columns=["image_id", "reader_id"]
     )
-    found = pd.DataFrame({"image_id": ids[n_lost:], "x_mm": 50.0})
-    return make_split(ids, ids, "ABC", marks.assign(x_mm=50.0), found), np.ones(len(found))
+    found = pd.DataFrame({"image_id": ids[n_lost:], "x": 50.0})
+    return make_split(ids, ids, "ABC", marks.assign(x=50.0), found), np.ones(len(found))
 
 
 # The share of studies with at most so many losses, if the true loss is the margin of 10 %: 4 %, 8 % and 5 %.
@@ -190,7 +190,7 @@ def find_few(n_lost: int, n_objects: int) -> tuple[Split, np.ndarray]:
 def test_few_differences_make_no_certainty(n_objects, n_lost, grade):
     """Bonett and Price's interval, written out: one object more that only one of the two found, and one the other."""
     split, scores = find_few(n_lost, n_objects)
-    points = judge_readers("ABC", split, scores, MergeOptions())
+    points = judge_readers("ABC", split, scores, MergeOptions().in_unit("mm"))
     assert reach_verdict("b2", count(0.6), points, (), 1.0, None).grade == grade
     middle, n = -n_lost / (n_objects + 2), n_objects + 2
     half = 1.959964 * np.sqrt(((n_lost + 2) / n - middle**2) / n)

@@ -314,8 +314,7 @@ def _count_decisions(
             "y": places[:, 1],
         }
     )
-    rule = _rule_of(objects)
-    right = set(candidate_hits(shown, plain(objects, rule.unit)[0], rule)["candidate_row"])
+    right = set(candidate_hits(shown, objects, _rule_of(objects))["candidate_row"])
     counts: dict[tuple[str, bool, str], int] = {}
     for number, row in enumerate(rows):
         key = (row["person"], number in right, row["decision"])

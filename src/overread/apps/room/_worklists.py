@@ -22,7 +22,7 @@ from overread.apps.room._store import Act, Store, log_act
 from overread.apps.room._tables import ellipses_in_pixels, hit_rule
 from overread.errors import UsageError
 from overread.marks import find_table, read_folder
-from overread.tables import named, read_table, unit_of
+from overread.tables import read_table, unit_of
 from overread.truth import candidate_hits, merge_marks
 
 Design = Literal["unaided", "sequential", "independent"]
@@ -214,7 +214,7 @@ class TrainingSet:
         x, y = mm_per_px if unit == "mm" else (1.0, 1.0)
         places = {"x": [mark["x"] * x for mark in marks], "y": [mark["y"] * y for mark in marks]}
         drawn = pd.DataFrame(places, dtype="float64").assign(image_id=image)
-        hits = candidate_hits(named(drawn, unit), objects, hit_rule(unit))
+        hits = candidate_hits(drawn, objects, hit_rule(unit))
         found, useful = set(hits["truth_row"]), set(hits["candidate_row"])
         rows = ellipses_in_pixels(objects, mm_per_px).tolist() if len(objects) else []
         return {

@@ -321,7 +321,7 @@ def _match_known(split: Split, objects: pd.DataFrame) -> Matching:
     )
     return match_detections(
         split.candidates,
-        plain(truth)[0].reset_index(drop=True),
+        truth.reset_index(drop=True),
         split.images,
         scores=np.zeros(len(split.candidates)),
         counting=split.counting,

@@ -28,7 +28,7 @@ from overread.domains.picture._finder import BlobFinder, radii_from_marks
 from overread.domains.picture._image import PictureImage, read_picture
 from overread.errors import InvalidInputError, OverreadError
 from overread.tables import convert_lengths, find_radii
-from overread.truth import FULL_SIZE_MM, HIT, HIT_RULES, MergeOptions, merge_marks
+from overread.truth import HIT, HIT_RULES, MergeOptions, merge_marks
 
 # On the fundus photographs of DIARETDB1, 1,500 pixels wide: 200 pixels for the size from which the merging threshold is
 # whole, below which golden counts no longer change, and 15 for the least semi-axis of a hit, three times the tool's
@@ -75,7 +75,7 @@ def find_reference_sizes(settings: Mapping[str, Any], facts: StudyFacts) -> Refe
     middle = np.quantile(radii, [1 / 3, 2 / 3]) if len(radii) else radii
     edges = sorted({float(f"{2 * edge:.2g}") for edge in middle})
     return ReferenceSizes(
-        full_size=given or (FULL_SIZE_MM if in_mm else FULL_SIZE_SHARE * width),
+        full_size=given or FULL_SIZE_SHARE * width,
         least_semi_axis=LEAST_MM if in_mm else LEAST_SEMI_AXIS_SHARE * width,
         smallest=own["smallest"] or min(smallest, own["largest"] or smallest),
         largest=own["largest"] or max(largest, own["smallest"] or largest),

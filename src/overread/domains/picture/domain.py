@@ -59,7 +59,7 @@ class PictureDomain(Domain):
     region
         Where is searched: field_of_view, masks or all.
     unit
-        Of every length: mm, px, or percent ( of the picture's width).
+        Of every length: mm, px, or percent (of the picture's width).
     colour
         Whether features are of all planes of colour; a grey picture then has three equal channels.
     weights

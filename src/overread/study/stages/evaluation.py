@@ -304,7 +304,7 @@ def evaluate(inputs: Inputs) -> Made:
         inputs["tables/readers.parquet"]["reader_id"],
         cohort.unseen,
         np.asarray(detector.test.candidate_scores),
-        MergeOptions(**dict(settings.merging), seed=settings.seed).in_unit(settings.units.unit),
+        MergeOptions(**dict(settings.merging), seed=settings.seed),
         n_bootstrap=options.n_bootstrap,
         seed=settings.seed,
         level=options.level,
