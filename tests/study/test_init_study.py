@@ -16,8 +16,8 @@ from overread.cli import main
 from overread.errors import InvalidInputError, StorageError, TableError, UsageError
 from overread.images import write_dicom
 from overread.marks import read_left_out
-from overread.study import parse_settings, read_settings, run_study
 from overread.study import make_study as make_study_of
+from overread.study import parse_settings, read_settings, run_study
 from overread.tables import read_table, write_table
 from study_stand_in import FAST, LIGHT, MM_PER_PX, make_study, spec
 
