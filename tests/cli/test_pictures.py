@@ -12,6 +12,7 @@ from PIL import Image
 
 from overread.images import write_dicom
 from overread.study import Detector, open_run
+from overread.tables import named, plain
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_detect_writes_pixels_and_draws_colours(run, run_of, eye, tmp_path):
     found = table.astype({"candidate_id": "str"}).assign(
         candidate_id=table["candidate_id"].map("{:04d}".format)
     )
-    assert found["x_px"].to_numpy() == pytest.approx(kept.loc[found["candidate_id"], "x_mm"].to_numpy())
+    assert found["x_px"].to_numpy() == pytest.approx(kept.loc[found["candidate_id"], "x_px"].to_numpy())
     drawn = np.asarray(Image.open(out / "eye03.overlay.png").convert("RGB")).astype(int)
     # The picture is reddish; a grey one has equal channels.
     middle = drawn[drawn.shape[0] // 3 : -drawn.shape[0] // 3, drawn.shape[1] // 3 : -drawn.shape[1] // 3]
@@ -107,7 +108,7 @@ def test_candidates_and_features_are_those_of_the_run(run, field_study, run_of, 
     kept = open_run(run_of)
     table = pd.read_csv(found, dtype={"candidate_id": "str"})
     own = kept.table("candidates")
-    assert table["radius_mm"].to_numpy() == pytest.approx(own["radius_mm"].to_numpy())
+    assert table["radius_px"].to_numpy() == pytest.approx(own["radius_px"].to_numpy())
     given = ["--group", "dark", "--candidates", str(found), "--feature", "red.inside", "-o", str(values)]
     assert run(["features", "extract", field_study, *given]) == 0
     np.testing.assert_allclose(
@@ -160,6 +161,9 @@ def test_check_is_content_with_pictures_and_names_the_region_of_a_study_of_chest
     problems = json.loads(capsys.readouterr().out)["problems"]
     assert [problem for problem in problems if problem["file"] != "marks"] == []
     (study / "study.toml").write_text("")
+    # Chests are in mm, and the images table tells no size of a pixel.
+    marks = study / "marks.csv"
+    plain(pd.read_csv(marks, dtype=str))[0].pipe(named, "mm").to_csv(marks, index=False)
     assert run(["check", study, "--json"]) == 0
     told = [problem["message"] for problem in json.loads(capsys.readouterr().out)["problems"]]
     assert any("no pair of lungs is seen" in message for message in told)

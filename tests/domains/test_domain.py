@@ -62,7 +62,11 @@ class SlideDomain(Domain):
 
     @classmethod
     def complete(cls, settings, given, facts):
-        return {"candidates": settings["candidates"] | {"finder": "brightest", "limit": 12}}
+        return {
+            "candidates": settings["candidates"] | {"finder": "brightest", "limit": 12},
+            "merging": settings["merging"] | {"full_size": 20.0},
+            "hits": settings["hits"] | {"min_semi_axis": 5.0},
+        }
 
     @classmethod
     def claims(cls, images):
@@ -95,7 +99,7 @@ class SlideDomain(Domain):
         )
 
     def extract(self, image, candidates, regions, names, *, n_threads=None):
-        x, y = (candidates[name].to_numpy() for name in ("x_mm", "y_mm"))
+        x, y = (candidates[name].to_numpy() for name in ("x", "y"))
         level = image.planes["main"][y.astype(int), x.astype(int)]
         table = pd.DataFrame({"level": level, "column": x, "row": y}, dtype=np.float32)[list(names)]
         return pd.concat([candidates[["candidate_id"]], table], axis=1)

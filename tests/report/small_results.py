@@ -379,7 +379,7 @@ def small_results() -> StudyResults:
         settings={"candidates": {"limit": 60}, "merging": {"t0": 0.63}, "labels": {"score": "readers"}},
         study=summary(chain),
         readers=statistics,
-        examples=choose_examples(chain.cohort.marks, chain.truth),
+        examples=choose_examples(*(plain(table)[0] for table in (chain.cohort.marks, chain.truth))),
         paper_choice=paper_choice,
         models=models,
         skipped_models={},

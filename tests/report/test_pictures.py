@@ -172,10 +172,10 @@ def test_an_example_has_the_pixels_of_its_region(results, pictures):
     for one in results.examples:
         crop = pictures.examples[one.image_id]
         spacing = ramp().mm_per_px
-        assert crop.left_mm == pytest.approx(one.left, abs=spacing)
-        assert crop.top_mm == pytest.approx(one.top, abs=spacing)
-        assert crop.side_mm == pytest.approx(one.side, abs=spacing)
-        assert crop.pixels().shape == (round(crop.side_mm / spacing),) * 2
+        assert crop.left == pytest.approx(one.left, abs=spacing)
+        assert crop.top == pytest.approx(one.top, abs=spacing)
+        assert crop.side == pytest.approx(one.side, abs=spacing)
+        assert crop.pixels().shape == (round(crop.side / spacing),) * 2
 
 
 def test_shown_detections_have_their_probability_and_at_most_ten_others_are_dotted():

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import TableError
-from overread.tables import read_table, write_table
+from overread.tables import plain, read_table, write_table
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 from overread.truth._mark_arrays import MarkArrays
 from overread.truth._merging import find_pairs, group_marks
 
 ELLIPSE = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+IN_PX = {name: name.replace("_mm", "_px") for name in ELLIPSE[:4]}
 COLUMNS = ["image_id", "reader_id", "mark_id", *ELLIPSE]
 METHODS = ["star", "components", "dbscan", "fusion", "linkage"]
 
@@ -102,19 +103,20 @@ def test_a_reader_who_is_doubled_is_one_more_reader_of_the_same_objects(seed, me
 def test_rules_by_iou_need_no_unit(seed, scale, method):
     marks, readings = random_study(seed)
     options = MergeOptions(method=method)
-    scaled = marks.assign(**(marks[ELLIPSE[:4]] * scale))
+    scaled = marks.assign(**(marks[ELLIPSE[:4]] * scale)).rename(columns=IN_PX)
     truth = merge_marks(marks, readings, options=options)
     with warnings.catch_warnings(action="ignore"):
-        again = merge_marks(scaled, readings, options=options, in_mm=False)
+        again = merge_marks(scaled, readings, options=options)
     assert groups_of(again) == groups_of(truth)
-    assert again[ELLIPSE[:4]].to_numpy() == pytest.approx(scale * truth[ELLIPSE[:4]].to_numpy())
+    assert again[list(IN_PX.values())].to_numpy() == pytest.approx(scale * truth[ELLIPSE[:4]].to_numpy())
 
 
 @property_test
 @given(seeds, methods)
 def test_some_images_at_a_time_give_the_same_objects(seed, method):
-    arrays = MarkArrays.from_table(random_study(seed)[0], MergeOptions())
-    options = MergeOptions(method=method)
+    marks, unit = plain(random_study(seed)[0])
+    options = MergeOptions(method=method).in_unit(unit)
+    arrays = MarkArrays.from_table(marks, options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MarkArrays.parts, "__defaults__", (7,))
         parts = group_marks(arrays, options)

@@ -42,7 +42,7 @@ def test_the_mean_of_boxes_is_the_mean_box():
     """What weighted boxes fusion averages: the four edges."""
     boxes = np.array([[0, 0, 4, 6], [1, 1, 7, 5], [0, 2, 3, 4.0]])
     marks = [Ellipse.from_box(*box) for box in boxes]
-    ellipses = np.array([[m.x_mm, m.y_mm, m.semi_major_mm, m.semi_minor_mm, m.angle_deg] for m in marks])
+    ellipses = np.array([[m.x, m.y, m.semi_major, m.semi_minor, m.angle_deg] for m in marks])
     (mean,) = mean_ellipses(ellipses, np.zeros(3, np.int64), np.ones(3))
     assert Ellipse(*mean).box() == pytest.approx(boxes.mean(axis=0), abs=1e-12)
 

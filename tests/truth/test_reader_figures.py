@@ -12,7 +12,8 @@ import pytest
 from overread.cli import main
 from overread.froc import Counting
 from overread.study.stages.performance import judge_readers
-from overread.truth import MergeOptions, merge_marks, reader_statistics
+from overread.tables import plain
+from overread.truth import HIT, MergeOptions, merge_marks, reader_statistics
 from overread.truth._kernels import near_pairs
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
@@ -134,16 +135,18 @@ def test_the_report_judges_readers_in_the_same_images():
     )
     readings = pd.DataFrame([(i, r) for i in images for r in by[i]], columns=["image_id", "reader_id"])
     candidates = pd.DataFrame(
-        {"image_id": images, "candidate_id": ["c", "d"], "x_mm": 50.0, "y_mm": 50.0, "radius_mm": 8.0}
+        {"image_id": images, "candidate_id": ["c", "d"], "x": 50.0, "y": 50.0, "radius": 8.0}
     )
     unseen = SimpleNamespace(
         images=pd.DataFrame({"image_id": images}),
-        marks=marks,
+        marks=plain(marks)[0],
         readings=readings,
         candidates=candidates,
-        counting=Counting(),
+        counting=Counting(rule=HIT.in_unit("mm")),
     )
-    found = judge_readers("ABC", unseen, np.array([0.9, 0.8]), MergeOptions()).set_index("reader_id")
+    found = judge_readers("ABC", unseen, np.array([0.9, 0.8]), MergeOptions().in_unit("mm")).set_index(
+        "reader_id"
+    )
     assert found["n_images"].tolist() == [1, 1, 1]
     assert found["sensitivity"].tolist() == [1.0, 1.0, 1.0]
     assert found["fp_per_image"].tolist() == [0.0, 0.0, 0.0]

@@ -214,7 +214,7 @@ def test_another_package_adds_a_rule(monkeypatch):
         image_id="i", reader_id=["A", "B"] * 6, mark_id=np.arange(12).astype(str)
     )
     readings = pd.DataFrame({"image_id": "i", "reader_id": ["A", "B"]})
-    assert len(merge_marks(table, readings, options=MergeOptions(method="alone"))) == 12
+    assert len(merge_marks(table, readings, options=MergeOptions(method="alone"), unit="mm")) == 12
 
 
 def test_a_rule_has_the_name_of_its_entry_point(monkeypatch):

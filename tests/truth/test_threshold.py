@@ -71,8 +71,8 @@ def by_loops(marks, readings, options):
             objects, drawn = shapes(merge_marks(rest, read, options=options)), shapes(own)
 
             def touches(one, other):
-                return one[1].contains(shapely.Point(other[0].x_mm, other[0].y_mm)) or other[1].contains(
-                    shapely.Point(one[0].x_mm, one[0].y_mm)
+                return one[1].contains(shapely.Point(other[0].x, other[0].y)) or other[1].contains(
+                    shapely.Point(one[0].x, one[0].y)
                 )
 
             counted += sum(any(touches(one, mark) for mark in drawn) for one in objects)

@@ -88,7 +88,7 @@ def merge(
             drawn = _draw_images(found.tables, truth, source.study, image, pixels, mm_per_px, unit=found.unit)
             save_figure(drawn, figure)
     summary = _sum_up(found.tables, truth)
-    curve = threshold_curve(marks, readings, options=found.options)
+    curve = threshold_curve(marks, readings, options=found.options, unit=found.unit)
     thresholds = curve and {
         "option": curve.option,
         "chosen": curve.chosen,

@@ -133,12 +133,14 @@ def _count_study(folder: Path) -> dict[str, float]:
     import pandas as pd
 
     from overread._commands import print_warnings
-    from overread.tables import read_table
+    from overread.marks import read_folder
+    from overread.study import take_study_marks
     from overread.truth import merge_marks
 
-    marks, readings = (read_table(folder / f"{name}.csv", name) for name in ("marks", "readings"))
     with print_warnings():
-        truth = merge_marks(marks, readings)
+        found = take_study_marks(folder, read_folder(folder), by_group=False)
+        marks, readings = found.tables.marks, found.tables.readings
+        truth = merge_marks(marks, readings, options=found.options, unit=found.unit)
     known = next(name for name in ("lesions", "nodules") if (folder / "known" / f"{name}.csv").is_file())
     return {
         "images": int(readings["image_id"].nunique()),

@@ -30,10 +30,13 @@ from overread.froc._curve import MEASURES, check_targets
 from overread.froc._kernels import permuted_differences
 from overread.froc._matching import Matching
 from overread.marks import ELLIPSE_COLUMNS
+from overread.tables import UNIT_WORDS, name_lengths
 
 Floats = NDArray[np.float64]
 
 TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
+# The same, with lengths that end in their unit.
+NAMED_COLUMNS = {*TRUTH_COLUMNS, *(name for unit in UNIT_WORDS for name in name_lengths(ELLIPSE_COLUMNS, unit))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,7 @@ def _same_truth(first: Matching, second: Matching) -> bool:
             return False
     else:
         one, two = first.strata, second.strata
-    known = [name for name in TRUTH_COLUMNS if name in one.columns and name in two.columns]
+    known = [name for name in one.columns if name in two.columns and name in NAMED_COLUMNS]
     return all(np.array_equal(one[name].to_numpy(), two[name].to_numpy()) for name in known)
 
 

@@ -80,7 +80,7 @@ def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[P
         told = [
             (place, _tell_hits(marks, sizes, own)),
             ("marks", tell_misfit(marks, options, own.units.unit)),
-            (place, _tell_threshold(marks, scan.readings, options)),
+            (place, _tell_threshold(marks, scan.readings, options, own.units.unit)),
         ]
         named = f"group {group}: " if group else ""
         for file, words in told:
@@ -132,10 +132,10 @@ def _tell_hits(marks: pd.DataFrame, sizes: ReferenceSizes, settings: Settings) -
 
 
 def _tell_threshold(
-    marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions
+    marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions, unit: LengthUnit
 ) -> tuple[str, str] | None:
     """Say that held-out readers agree clearly better with the objects of another threshold; None where they do not."""
-    curve = threshold_curve(marks, readings, options=options)
+    curve = threshold_curve(marks, readings, options=options, unit=unit)
     if curve is None or curve.used == curve.chosen:
         return None
     loss, error = curve.shortfall()

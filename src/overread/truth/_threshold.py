@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overread.tables import LengthUnit, plain
 from overread.truth._kernels import match_pairs
 from overread.truth._mark_arrays import MarkArrays
 from overread.truth._merging import codes_of_groups, find_pairs, group_marks, nested_pairs
@@ -75,6 +76,7 @@ def threshold_curve(
     readings: pd.DataFrame,
     *,
     options: MergeOptions | None = None,
+    unit: LengthUnit | None = None,
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> ThresholdCurve | None:
     """Judge thresholds of a grouping rule by held-out readers, without a gold standard.
@@ -86,6 +88,8 @@ def threshold_curve(
         most 8 readers, those with the most marks, is held out.
     options
         How marks are merged; the threshold that they have is one of those that are judged.
+    unit
+        Unit of lengths with plain names; None: their names end in it.
     thresholds
         Thresholds to judge.
 
@@ -95,7 +99,8 @@ def threshold_curve(
         None where the rule has no threshold, or no image has three readings: two readers can be merged, and a third
         has to judge them.
     """
-    options = options or MergeOptions()
+    marks, unit = plain(marks, unit, "marks")
+    options = (options or MergeOptions()).in_unit(unit)
     option = find_rule(options.method).threshold
     judged = _judged_images(marks, readings, options.seed)
     if option is None or not marks["image_id"].isin(judged).any():

@@ -143,7 +143,7 @@ def test_colours_are_those_of_the_first_image_that_can_be_read(tmp_path, shape, 
     (tmp_path / "a.png").write_bytes(b"no image")
     Image.fromarray(np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)).save(tmp_path / "b.png")
     images = IMAGES.assign(path=["a.png", "b.png"])
-    study = SimpleNamespace(images=images, marks=make_marks(), needs_images=True, folder=tmp_path)
+    study = SimpleNamespace(images=images, marks=plain(make_marks())[0], needs_images=True, folder=tmp_path)
     assert complete_settings(settings_of("px"), study).images.colour is colour
     assert (
         complete_settings(settings_of("px", images={"colour": not colour}), study).images.colour is not colour

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from overread.report import Gallery
 from overread.study.stages.gallery import choose_examples, sort_gallery
+from overread.tables import plain
 from overread.truth import merge_marks
 from study_chain import Chain, show_by_hand
 
@@ -72,10 +73,10 @@ def draw(image, reader, x, y, size, ratio=1.0):
 
 
 def choose(rows):
-    columns = ["image_id", "reader_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+    columns = ["image_id", "reader_id", "x", "y", "semi_major", "semi_minor", "angle_deg"]
     marks = pd.DataFrame(rows, columns=columns).assign(mark_id=[f"m{i}" for i in range(len(rows))])
     readings = marks[["image_id", "reader_id"]].drop_duplicates()
-    return choose_examples(marks, merge_marks(marks, readings))
+    return choose_examples(marks, plain(merge_marks(marks, readings, unit="mm"))[0])
 
 
 HARD = [draw("hard", "R1", 50, 50, 12), *(draw("hard", "R2", x, y, 4) for x, y in ((45, 45), (55, 55)))]
@@ -101,12 +102,12 @@ def test_a_region_shows_its_marks_whole_and_what_else_reaches_into_it():
     hard, easy = choose([*HARD, near, far, *EASY])
     # 24 mm across, seen 1.6 times as wide.
     assert (hard.left, hard.top, hard.side) == pytest.approx((30.8, 30.8, 38.4))
-    assert sorted(hard.marks["x_mm"]) == [45, 50, 55, 70]
+    assert sorted(hard.marks["x"]) == [45, 50, 55, 70]
     for one in (hard, easy):
-        drawn = one.marks[one.marks["x_mm"] != 70]
-        for name, start in (("x_mm", one.left), ("y_mm", one.top)):
-            assert (drawn[name] - drawn["semi_major_mm"] > start).all()
-            assert (drawn[name] + drawn["semi_major_mm"] < start + one.side).all()
+        drawn = one.marks[one.marks["x"] != 70]
+        for name, start in (("x", one.left), ("y", one.top)):
+            assert (drawn[name] - drawn["semi_major"] > start).all()
+            assert (drawn[name] + drawn["semi_major"] < start + one.side).all()
 
 
 def test_marks_of_one_image_give_one_example_and_no_marks_none(chain: Chain):

@@ -229,7 +229,7 @@ def _join_mixed(marks: pd.DataFrame, labels: Sequence[str]) -> list[list[str]]:
     named = shared.merge(marks, left_on=["image_id", "mark_ids"], right_on=["image_id", "mark_id"])
     named = named[named["label"].isin(labels)]
     seen = pd.crosstab([named["image_id"], named["truth_id"]], named["label"]).reindex(
-        columns=labels, fill_value=0
+        columns=list(labels), fill_value=0
     )
     present = (seen > 0).to_numpy(np.float64)
     together = present.T @ present
