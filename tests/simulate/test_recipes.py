@@ -170,15 +170,15 @@ def test_lesions_are_brighter_or_darker_than_their_surround(study):
         for row in lesions[lesions["label"] == label].itertuples():
             green = read_channels(study / "images" / f"{row.image_id}.png")[..., 1]
             y, x = np.mgrid[: green.shape[0], : green.shape[1]] + 0.5
-            away = np.hypot(x - row.x_mm, y - row.y_mm) / (row.diameter_mm / 2)
+            away = np.hypot(x - row.x_px, y - row.y_px) / (row.diameter_px / 2)
             contrasts.append(np.median(green[away < 0.7]) - np.median(green[(away > 1.5) & (away < 2.5)]))
         assert sign * np.median(contrasts) > 0.02
 
 
 def test_readers_see_at_different_scales(tables):
     marks, readings = tables["marks"], tables["readings"]
-    truth = merge_marks(marks, readings)
-    nested = merge_marks(marks, readings, options=MergeOptions(nested="votes"))
+    truth = merge_marks(marks, readings, options=MergeOptions(full_size=20.0))
+    nested = merge_marks(marks, readings, options=MergeOptions(full_size=20.0, nested="votes"))
     assert nested["golden"].sum() > 1.3 * truth["golden"].sum()
 
 

@@ -1,8 +1,7 @@
 """Recipes: what makes image number i of a cohort. Small, sent to every worker, and the same everywhere.
 
 Every image has its own random stream from (seed, number), so that neither the order nor the number of workers plays
-any part. Pictures have pixels for lengths: their columns that end in ``_mm`` hold pixels, as ``[units] unit = "px"``
-in study.toml says.
+any part. Pictures have pixels for lengths: the columns named ``_mm`` here hold pixels and are written as ``_px``.
 """
 
 from __future__ import annotations
