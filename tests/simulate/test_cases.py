@@ -11,7 +11,14 @@ from tests.simulate.seam import seam_auc, seam_features
 
 from overread.errors import InvalidInputError, TableError
 from overread.images import write_png16
-from overread.simulate import CaseDistribution, Nodule, NoduleDistribution, phantom
+from overread.simulate import (
+    CaseDistribution,
+    Nodule,
+    NoduleDistribution,
+    ReaderModel,
+    phantom,
+    reader_panel,
+)
 from overread.simulate._backgrounds import (
     BackgroundFile,
     background_files,
@@ -29,6 +36,7 @@ from overread.simulate._cases import (
     mean_contrast,
     pixels_with_nodules,
     ring_noise,
+    share_behind_bone,
     strongest_blobs,
     with_conspicuity,
 )
@@ -46,6 +54,32 @@ def test_a_case_is_the_same_for_the_same_stream(background):
     ]
     assert cases[0].nodules == cases[1].nodules
     assert cases[0].marks == cases[1].marks
+
+
+def test_the_share_behind_bone_is_that_of_the_outline(background):
+    nodule = Nodule(100.1, 100.1, 20.0)
+    assert share_behind_bone(background, nodule) == 0.0
+    bones = np.zeros(background.lungs.shape, dtype=bool)
+    bones[:, :143] = True
+    half = replace(background, bones=bones)
+    assert share_behind_bone(half, nodule) == pytest.approx(0.5, abs=0.02)
+    assert share_behind_bone(replace(background, bones=~bones), nodule) == pytest.approx(
+        1 - share_behind_bone(half, nodule)
+    )
+
+
+def test_readers_miss_what_lies_behind_bone(background):
+    hidden = replace(background, bones=np.ones_like(background.lungs))
+    law = CaseDistribution(readers=ReaderModel(reader_panel(8), bone_slope=2.0), distractors=0.0)
+    marked = [
+        sum(
+            mark.object_id.startswith("N")
+            for seed in range(30)
+            for mark in draw_case(one, ["R1", "R8"], law, np.random.default_rng(seed), n_nodules=2).marks
+        )
+        for one in (background, hidden)
+    ]
+    assert marked[1] < marked[0] / 2
 
 
 def test_marks_name_what_was_meant(background):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from overread.files import Journal, folder_lock
 from overread.images import read_image, read_source, write_png16
 from overread.simulate import (
     CHEST_LAYOUT,
+    KINDS,
     CaseDistribution,
     NoduleDistribution,
     PictureDistribution,
@@ -73,6 +75,30 @@ def test_a_phantoms_anatomy_is_known(study):
     shares = [(bits >> place & 1).mean() for place in range(len(ANATOMY_BITS))]
     assert min(shares[:2]) > 0.05
     assert all(share > 0 for share in shares)
+
+
+OPTIONS = {"benchmark", "nodules", "backgrounds", "images_csv", "grid_mm", "format"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_takes_what_it_offers_and_refuses_the_rest(kind):
+    offer = KINDS[kind]
+    taken = set(inspect.signature(offer.write).parameters)
+    assert {"n_images", "n_readers", "seed", "workers", *offer.demo_options} <= taken
+    assert taken & OPTIONS == OPTIONS - set(offer.without) - {"benchmark"}
+    assert bool(offer.without) == bool(offer.reason)
+    assert (offer.mm_per_px is None) == (offer.layout.unit == "px")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_writes_its_layout(kind, tmp_path):
+    offer = KINDS[kind]
+    folder = offer.write(tmp_path / kind, n_images=1, seed=3, workers=1, **offer.demo_options)
+    assert all((folder / table.path).is_file() for table in offer.layout.tables)
+    assert (folder / "study.toml").read_text(encoding="utf-8") == offer.layout.settings
+    images = pd.read_csv(folder / "images.csv")
+    if offer.mm_per_px is not None:
+        assert images["mm_per_px_x"].tolist() == [offer.mm_per_px]
 
 
 def test_orders_without_meaning_are_refused(tmp_path):

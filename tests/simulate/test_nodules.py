@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.ndimage import binary_erosion, gaussian_filter
+from scipy.ndimage import binary_erosion, distance_transform_edt, gaussian_filter
 
 from overread.errors import InvalidInputError
 from overread.simulate import CaseDistribution, Nodule, NoduleDistribution, VariedDistribution
@@ -118,6 +118,23 @@ def test_nodules_of_an_image_never_touch():
         for second in drawn[:i]:
             apart = math.hypot(first.x_mm - second.x_mm, first.y_mm - second.y_mm)
             assert apart >= first.radius_mm + second.radius_mm
+
+
+def test_centres_keep_their_depth_in_the_lung():
+    lungs = np.zeros(SHAPE, dtype=bool)
+    lungs[10:130, 20:140] = True
+    depth = distance_transform_edt(lungs) * MM
+    nearest = {}
+    for least in (0.0, 15.0):
+        law, random = NoduleDistribution(depth_mm=least), np.random.default_rng(3)
+        drawn = [
+            n for _ in range(60) for n in draw_nodules(2, lungs, MM, law=law, blur_mm=0.6, random=random)
+        ]
+        nearest[least] = min(depth[int(n.y_mm / MM), int(n.x_mm / MM)] for n in drawn)
+    assert nearest[0.0] < 5.0
+    assert nearest[15.0] >= 15.0 - MM
+    deep = NoduleDistribution(depth_mm=60.0)
+    assert draw_nodules(2, lungs, MM, law=deep, blur_mm=0.6, random=np.random.default_rng(3)) == []
 
 
 def test_no_lung_no_nodule():

@@ -76,6 +76,17 @@ def test_the_level_of_a_nodule_is_the_formula():
     assert np.std(levels) == pytest.approx(0.4, rel=0.05)
 
 
+def test_bone_lowers_the_level_by_the_share_behind_it():
+    def level(share, **settings):
+        return model(Reader("R1"), **settings).nodule_level(
+            2.2, 20.0, np.random.default_rng(2), behind_bone=share
+        )
+
+    assert level(1.0) == level(0.0)
+    assert level(0.0, bone_slope=0.8) - level(1.0, bone_slope=0.8) == pytest.approx(0.8)
+    assert level(0.0, bone_slope=0.8) - level(0.25, bone_slope=0.8) == pytest.approx(0.2)
+
+
 def test_false_marks_follow_the_threshold_and_cluster_in_images():
     readers = model(Reader("strict", threshold=0.5), Reader("lax", threshold=-0.5), false_marks=0.4)
     random = np.random.default_rng(3)

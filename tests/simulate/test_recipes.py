@@ -20,6 +20,7 @@ from overread.simulate import (
     compare_image,
     frozen_cohort,
     law_for_readers,
+    phantom,
     picture_cohort,
 )
 from overread.simulate._reader_fit import PAPER_LAW
@@ -59,6 +60,23 @@ def test_what_is_told_fits_together(recipe):
         assert {row["reader_id"] for row in made.rows["marks"]} <= readers
         bits = [(made.anatomy >> place & 1).any() for place in range(len(ANATOMY_BITS))]
         assert all(bits)
+
+
+def test_no_breast_is_thicker_than_the_law_allows(recipe, monkeypatch):
+    drawn = []
+
+    def note(*, patient, **others):
+        drawn.append(patient.breast_mm)
+        return phantom(patient=patient, **others)
+
+    monkeypatch.setattr("overread.simulate._recipes.phantom", note)
+    for thickest in (85.0, 20.0):
+        capped = replace(recipe, seed=0, law=replace(PAPER_LAW, thickest_breast_mm=thickest))
+        for number in range(3):
+            capped.make(number)
+    free, thin = drawn[:3], drawn[3:]
+    assert 0.0 < min(b for b in free if b) < 20.0 < max(free)
+    assert thin == [min(breast, 20.0) for breast in free]
 
 
 def test_settings_can_be_written_and_tell_cohorts_apart(recipe):

@@ -76,6 +76,22 @@ def test_without_a_view_all_marks_are_in_sight(study):
         assert (own[name] + own["semi_major_mm"]).max() <= high - 15 + 1e-9
 
 
+def test_no_number_leaves_its_panel(study):
+    marks, readings = study
+    truth = merge_marks(marks, readings)
+    figure = marks_figure(marks, truth, ["i"], views={"i": (40.0, 54.0, 60.0)})
+    figure.canvas.draw()
+    panel = figure.axes[-1]
+    numbers = [text for text in panel.texts if text.get_text() in ("1", "2")]
+    assert len(numbers) == 2
+    for number in numbers:
+        box = number.get_window_extent()
+        assert panel.bbox.containsx(box.x0)
+        assert panel.bbox.containsx(box.x1)
+        assert panel.bbox.containsy(box.y0)
+        assert panel.bbox.containsy(box.y1)
+
+
 def test_no_reader_has_the_colour_of_objects(study):
     marks, readings = study
     many = pd.concat([marks.head(1).assign(reader_id=f"r{n:02d}", mark_id=f"m{n}") for n in range(20)])

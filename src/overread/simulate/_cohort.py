@@ -295,9 +295,12 @@ def _benchmark_recipe(name: str, backgrounds: str | Path | None, images_csv: str
 # Chosen on seed 0 among the laws that docs/explanation/simulate.md lists: nodules faint enough that the curve rises,
 # placed where the lungs of phantoms are found, which they are not under thick breasts.
 DEMO_LAW = CaseDistribution(
-    nodules=NoduleDistribution(counts=(0.2, 0.15, 0.25, 0.25, 0.15), conspicuity=(0.9, 3.0), depth_mm=15.0),
+    nodules=NoduleDistribution(
+        counts=(0.12, 0.1, 0.18, 0.25, 0.2, 0.15), conspicuity=(0.9, 3.0), depth_mm=15.0
+    ),
     readers=ReaderModel(
         reader_panel(8, thresholds=(-0.25, 0.25), splits=(0.0, 0.1)),
+        readings={5: 0.5, 6: 0.5},
         conspicuity_half=1.4,
         size_slope=1.0,
         bone_slope=1.0,

@@ -162,12 +162,19 @@ def _draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
     lines = []
     ellipses = _ellipse_rows(truth)
     few = len(truth) <= MOST_NUMBERED
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    room = (right - left) / 8
     for number, (row, ellipse) in enumerate(zip(truth.itertuples(), ellipses, strict=True), start=1):
         dash, width = ("-", 2.5) if row.golden else ("--", 1.5)
         _add_ellipse(ax, ellipse, edgecolor=OBJECT, linestyle=dash, linewidth=width if few else width / 2)
         if not few:
             continue
         side = _away_from_others(ellipses[:, :2], number - 1)
+        # Beyond the border a number would stand on the title or the axis.
+        place = ellipse[:2] + ellipse[2] * side
+        outside = (place < (left + room, top + room)) | (place > (right - room, bottom - room))
+        side = np.where(outside, 0.0, side)
+        side /= max(np.hypot(*side), 1e-9)
         ax.annotate(
             str(number),
             ellipse[:2] + ellipse[2] * side,
