@@ -9,7 +9,7 @@ import pandas as pd
 
 from overread.domains import ChestDomain
 from overread.images import Radiograph, read_image, write_dicom
-from overread.study import DetectionPipeline, PipelineSpec, Request
+from overread.study import DetectionPipeline, OperatingPoint, PipelineSpec, Request
 
 
 class StandInDetector:
@@ -26,8 +26,9 @@ class StandInDetector:
     def to_bytes(self) -> bytes:
         return b"stand-in"
 
-    def operating_point(self, fp: float) -> None:
-        """Know every operating point."""
+    def operating_point(self, fp: float | None) -> OperatingPoint:
+        """Know every operating point; 0.5 false positives per image is its own."""
+        return OperatingPoint(0.5 if fp is None else fp, 0.0)
 
     def read_image(
         self, path: Path, *, mm_per_px: tuple[float, float] | None = None, masks: Path | None = None

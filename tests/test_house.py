@@ -42,14 +42,14 @@ BANNED_NAMES = {
 # Most that `benchmarks.house` may measure; D begins at a complexity of 21.
 BUDGETS = {
     "source files": 400,
-    "lines": 78_600,
+    "lines": 78_300,
     "lines of code": 51_600,
-    "lines of tests": 67_600,
-    "functions of complexity D or worse": 8,
+    "lines of tests": 69_000,
+    "functions of complexity D or worse": 0,
     "questions about the kind of image": 57,
-    "modules with a single importer": 72,
-    "class names used twice": 24,
-    "`Any` in study": 245,
+    "modules with a single importer": 60,
+    "class names used twice": 0,
+    "`Any` in study": 44,
 }
 
 # Where the number of features may stand: what the paper says.

@@ -100,7 +100,7 @@ def test_a_domain_of_another_package_runs_to_its_detector(slides, finished):
     assert slides[1] == {"slides.py", "pyproject.toml"}
     domain = finished["detector"].domain
     assert (domain.name, type(domain).__module__) == ("slide", "slides")
-    candidates = finished["run"].table("candidates")
+    candidates, _ = plain(finished["run"].table("candidates"))
     image = finished["image"]
     figure = domain.draw(image, image.valid, candidates[candidates["image_id"] == "eye00"], "eye00")
     assert len(figure.axes[0].lines[0].get_xdata()) == 12

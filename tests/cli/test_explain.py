@@ -69,7 +69,7 @@ def test_it_says_whether_the_candidate_is_shown(run, trained, model, found, caps
 def test_a_repeat_names_the_stronger_one_that_it_lies_on(trained):
     """0002 lies on 0001, which is larger; 0003 is stronger than it too, but apart."""
     rows = [("0001", 50.0, 9.0, 3.0), ("0003", 80.0, 5.0, 2.0), ("0002", 58.0, 4.0, 1.0)]
-    found = pd.DataFrame(rows, columns=["candidate_id", "x_mm", "radius_mm", "score"]).assign(y_mm=50.0)
+    found = pd.DataFrame(rows, columns=["candidate_id", "x", "radius", "score"]).assign(y=50.0)
     point = OperatingPoint(1.0, 0.5)
     model = replace(trained.detector, operating_points=(point,))
     explained = Explanation(found.iloc[2], found, pd.DataFrame())

@@ -69,7 +69,9 @@ def test_a_folder_of_pngs(pngs: Path, capsys: pytest.CaptureFixture[str]) -> Non
     settings = read_settings(pngs / "study.toml")
     # Noise shows no lungs: it is proposed as a picture of another kind, and nothing else is set.
     assert settings.region.kind == "all"
-    expected = parse_settings({"region": {"kind": "all"}, "units": {"unit": "px"}})
+    expected = parse_settings(
+        {"region": {"kind": "all"}, "units": {"unit": "px"}, "merging": {"method": "linkage"}}
+    )
     assert settings == expected
 
 

@@ -12,6 +12,7 @@ import pytest
 from overread.errors import FormatError, InvalidInputError
 from overread.report import SCHEMA, read_results
 from overread.study import KEYS, Run, open_run
+from overread.tables import named
 from study_chain import Chain
 
 
@@ -26,7 +27,7 @@ def test_a_folder_without_results_is_no_run(tmp_path: Path) -> None:
 
 
 def test_tables_are_the_files(run: Run, chain: Chain) -> None:
-    pd.testing.assert_frame_equal(run.table("truth"), chain.load("tables/truth.parquet"))
+    pd.testing.assert_frame_equal(run.table("truth"), named(chain.load("tables/truth.parquet"), "mm"))
     with pytest.raises(
         InvalidInputError, match="has no table 'nothing'; it has candidates, image_facts, images"
     ):

@@ -62,10 +62,10 @@ def test_readers_whom_the_mixture_leaves_out_are_named_beside_its_figure(study):
         unescape(render_study(replace(run.results, models=[one]), run.figures, run.pictures, run.head))
         for one in (model, replace(model, left_out_readers={}))
     ]
-    named, silent = (page[page.index(">Importance of the readers</h2>") :] for page in pages)
+    named, silent = (page[page.index(">Readers</h2>") :] for page in pages)
     assert all(why in named for why in reasons.values())
-    assert "Not in the mixture" in named
-    assert "Not in the mixture" not in silent
+    assert "Left out, because they have too few marks" in named
+    assert "Left out, because they have too few marks" not in silent
 
 
 def test_without_any_other_model_the_run_ends_with_the_reason(study, capsys):

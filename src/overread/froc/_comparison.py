@@ -36,7 +36,10 @@ Floats = NDArray[np.float64]
 
 TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
 # The same, with lengths that end in their unit.
-NAMED_COLUMNS = {*TRUTH_COLUMNS, *(name for unit in UNIT_WORDS for name in name_lengths(ELLIPSE_COLUMNS, unit))}
+NAMED_COLUMNS = {
+    *TRUTH_COLUMNS,
+    *(name for unit in UNIT_WORDS for name in name_lengths(ELLIPSE_COLUMNS, unit)),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,8 +106,9 @@ def thresholds(first: FloatArray, second: FloatArray, options: MergeOptions) -> 
 
     T = min(T0, T0 / 20 max(D_i, D_j)) for a pair that is similar in size and position, else
     T = min(T0, T0 / 20 min(D_i, D_j)); sizes D in mm, or `MergeOptions.full_size` in place of 20.
+    Without a full size, which rules other than the paper's do not need, T = T0.
     """
-    if options.threshold == "fixed":
+    if options.threshold == "fixed" or options.full_size is None:
         return np.full(len(first), options.t0)
     sizes = mark_sizes(first, options), mark_sizes(second, options)
     smaller, larger = np.minimum(*sizes), np.maximum(*sizes)
@@ -119,5 +120,4 @@ def thresholds(first: FloatArray, second: FloatArray, options: MergeOptions) -> 
     distance = np.hypot(first[:, 0] - second[:, 0], first[:, 1] - second[:, 1]) / unit
     similar = (fraction > options.similar_size) & (distance < options.similar_distance)
     size = np.where(similar, larger, smaller)
-    assert options.full_size is not None, "options in a unit"
     return np.asarray(np.minimum(options.t0, options.t0 / options.full_size * size))

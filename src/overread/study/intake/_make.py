@@ -331,7 +331,10 @@ def _propose(folder: Path, looked: _Looked, images: pd.DataFrame, region: str | 
     """Return the text of study.toml, with what the domain of the images suggests."""
     marks = find_table(folder, "marks")
     table = None if marks is None else read_table(marks, "marks")
-    return settings_template(looked.domain.suggest(folder, images, table, kind=region), preset=preset)
+    proposed = looked.domain.suggest(folder, images, table, kind=region)
+    if preset:
+        proposed.pop("merging", None)
+    return settings_template(proposed, preset=preset)
 
 
 def _write(folder: Path, target: Path, plan: _Plan, settings: str | None) -> tuple[list[Path], int]:
