@@ -19,6 +19,7 @@ import pytest
 
 import overread
 from field_study import LIGHT, write_field_study
+from overread.tables import plain
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
