@@ -24,13 +24,13 @@ help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
 	@echo "make demo-read open a reading room of simulated images: three readers' links and a detector, ready to try"
 	@echo "make test      lint, types, stage order, the docs, tests; ends with the slowest of them"
-	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
+	@echo "make test-all  the same, with the long checks, coverage, and golden values made again by the peers"
 	@echo "make test-lowest  the tests with the lowest version of every dependency that pyproject.toml allows"
 	@echo "make fuzz      damaged and forged files for every reader, for ten minutes"
 	@echo "make bench     time and memory beside the peers; results in benchmarks/results"
 	@echo "make lint      ruff, mypy and the stage order alone"
 	@echo "make docs      build the documentation site, docs/_build/html"
-	@echo "make figures   make the figures of the docs anew"
+	@echo "make figures   make the figures of the docs again"
 	@echo "make dist      build sdist and wheel, and try each in an environment of its own"
 
 # What a user needs: the package and what it imports. The tools of test, lint, docs and bench are added to it later.
@@ -98,7 +98,7 @@ site: tools
 kernels: tools
 	$(BIN)/python tests/whole_chain.py > /dev/null
 
-# The golden values are written anew by the peers; git diff tests/golden shows whether anything moved.
+# The golden values are written again by the peers; git diff tests/golden shows whether anything moved.
 test-all: tools system archive peers label-studio datumaro
 	$(MAKE) --jobs=2 --output-sync lint site kernels
 	$(PEERS)/bin/python -m benchmarks.golden_models

@@ -168,7 +168,7 @@ def fit_sgd(table: Path, y: Floats) -> None:
     model = SGDClassifier(loss="log_loss", penalty="l1", alpha=1e-4, random_state=0)
     for _ in range(EPOCHS):
         for first in range(0, len(y), ROWS_AT_ONCE):
-            # The file is mapped anew for each block, so that pages of the others are not counted as this process's.
+            # The file is mapped again for each block, so that pages of the others are not counted as this process's.
             block = np.ascontiguousarray(np.load(table, mmap_mode="r")[first : first + ROWS_AT_ONCE])
             model.partial_fit(block, y[first : first + ROWS_AT_ONCE] >= 0.5, classes=[False, True])
 

@@ -41,7 +41,7 @@ from overread.simulate import CaseDistribution, VariedDistribution, cohort
 from overread.study import Run
 from overread.truth import candidate_hits, merge_marks
 
-# Inverse strength of the penalty. Chosen by eye: hundreds of features, about sixty real images.
+# Inverse strength of the penalty. Set by judgement: hundreds of features, about sixty real images.
 STRENGTH = 0.01
 FOLDS = 5
 SEED = 18

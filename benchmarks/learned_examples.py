@@ -40,7 +40,7 @@ CANDIDATES = 100
 LOOKS = 3
 # The finder's centre is off by this share of the diameter, in x and in y: measured on nih-240x3, 0.08 to 0.13.
 OFF_CENTRE = 0.1
-# Every fourth round has nodules of a wider law, larger and less regular than the benchmark's. Chosen by eye.
+# Every fourth round has nodules of a wider law, larger and less regular than the benchmark's. Set by judgement.
 WIDE_EVERY = 4
 WIDE = NoduleDistribution(
     diameter_mm=(5.0, 45.0),

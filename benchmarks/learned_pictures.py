@@ -23,7 +23,7 @@ SEED = 5
 STEPS = 200
 RATE = 0.1
 # Deviation of a square, and what its roughness (squared differences of neighbours) costs: enough that single points do
-# not dominate. Chosen by eye.
+# not dominate. Set by judgement.
 DEVIATION = 1.0
 ROUGHNESS = 6.0
 UNITS_PER_ROW = 8

@@ -34,7 +34,7 @@ REACH = 2.5
 INNER = 1.1
 # Edges of the sizes for which the noise is measured, in mm: fifths of the benchmark's log-uniform law.
 SIZES_MM = (0.0, 8.3, 11.4, 15.8, 21.7, np.inf)
-# Added to the covariance, as a share of its mean variance: thousands of places for 625 points. Chosen by eye.
+# Added to the covariance, as a share of its mean variance: thousands of places for 625 points. Set by judgement.
 SHRINKAGE = 0.01
 # In grey levels of 255: where the image is flat.
 LEAST_NOISE = 1e-3

@@ -60,7 +60,7 @@ DETECTOR, OBSERVER, TOLD_ALL = "detector", "observer, told what to look for", "t
 COLOURS = ("#b2182b", "#4d4d4d", "#2166ac")
 # A hit's least semi-axis.
 LEAST_HIT_MM = 5.0
-# Share of rib at the centre; and depth in the lung fields in mm, negative outside. Chosen by eye.
+# Share of rib at the centre; and depth in the lung fields in mm, negative outside. Set by judgement.
 RIB = (0.0, 0.25, 0.75, 1.01)
 DEPTH = (-1000.0, 0.0, 5.0, 10.0, 1000.0)
 

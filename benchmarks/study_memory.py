@@ -104,7 +104,7 @@ def make_large(study: str, n_images: str, n_candidates: str, n_features: str) ->
 
 
 def demo(work: Path, executor: str | None) -> None:
-    """Make the demo's study by running it, then run it anew from its images."""
+    """Make the demo's study by running it, then run it again from its images."""
     study = work / "demo"
     if not (study / "study.toml").is_file():
         subprocess.run(

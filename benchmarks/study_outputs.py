@@ -152,7 +152,7 @@ def main() -> None:
 
 
 def make(out: Path, only: Iterable[str]) -> None:
-    """Run the studies in ``out``; a study that is there already is made anew."""
+    """Run the studies in ``out``; a study that is there already is made again."""
     for name in only:
         study, frozen = out / name, out / f"{name}-frozen"
         for folder in (study, frozen):

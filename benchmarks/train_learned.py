@@ -1,4 +1,4 @@
-"""Make the weights of the learned features anew. Needs torch (requirements/training.txt), which the package does not.
+"""Make the weights of the learned features again. Needs torch (requirements/training.txt), which the package does not.
 
     python -m benchmarks.train_learned ../shared/data/nih WORK [-o weights.npz] [--workers 2]
 

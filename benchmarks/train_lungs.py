@@ -1,4 +1,4 @@
-"""Make the parameter file of the lung model anew from radiographs without outlines.
+"""Make the parameter file of the lung model again from radiographs without outlines.
 
 Usage: python -m benchmarks.train_lungs ../shared/data/nih [-o lung_model.npz]
 

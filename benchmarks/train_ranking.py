@@ -1,4 +1,4 @@
-"""Make the weights of the candidates' ranking anew.
+"""Make the weights of the candidates' ranking again.
 
 Usage: python -m benchmarks.train_ranking ../shared/data/nih [-o ranking.npz] [--workers 2]
 

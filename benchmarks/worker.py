@@ -53,7 +53,7 @@ def solve(problem: Problem, order: dict[str, Any]) -> dict[str, Any]:
 
 
 def forget_peak() -> int:
-    """Start the count of peak memory anew (Linux) and return what is resident now.
+    """Start the count of peak memory again (Linux) and return what is resident now.
 
     What earlier work freed goes back to the system first, or work after it would seem to need less than it does.
     """

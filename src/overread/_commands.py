@@ -402,7 +402,7 @@ def run_simulated(
         return run_study(study, execution={"workers": workers})
 
 
-# A grid and a bootstrap just large enough that the report of a small cohort is whole; chosen by eye, for speed.
+# A grid and a bootstrap just large enough that the report of a small cohort is whole; set by judgement, for speed.
 DEMO_STUDY = """
 [models]
 folds = 5

@@ -79,7 +79,7 @@ def _escape_in_json(character: str) -> str:
 
 Item = TypeVar("Item")
 
-# All chosen by eye, so that the log of an hour is a page: lines are so many seconds and such a share of the work
+# All set by judgement, so that the log of an hour is a page: lines are so many seconds and such a share of the work
 # apart, or half a minute; the first comes after so many steps, because the first step alone compiles kernels.
 SHARE_APART = 0.1
 SECONDS_APART = 5.0

@@ -211,7 +211,7 @@ class Bags:
     def concatenate(cls, parts: Sequence[Bags]) -> Bags:
         """Join several ``Bags`` of the same features; what not all parts carry is dropped.
 
-        A bag id or an instance id that is in two parts is refused. ``source_rows`` start anew.
+        A bag id or an instance id that is in two parts is refused. ``source_rows`` start again.
         """
         if not len(parts):
             raise InvalidInputError("there is nothing to concatenate")

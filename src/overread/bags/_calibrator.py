@@ -25,7 +25,7 @@ NEWTON_STEPS = 100
 CONVERGED = 1e-24
 # A loss summed in float64 may seem to rise by some ulp (2.2e-16 each) at the minimum.
 ROUNDING = 1e-14
-# Mean cross-entropy below which no finite sigmoid is the minimum. Chosen by eye.
+# Mean cross-entropy below which no finite sigmoid is the minimum. Set by judgement.
 SEPARATED = 1e-13
 
 

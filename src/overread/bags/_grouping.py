@@ -438,7 +438,7 @@ def _label_column(labels: str) -> str:
 
 
 def _share_objects(column: pd.Series[Any]) -> NDArray[Any]:
-    # One object for all rows that are equal: a table of strings would make each of them anew.
+    # One object for all rows that are equal: a table of strings would make each of them again.
     codes, values = pd.factorize(column, use_na_sentinel=False)
     return np.asarray(values, dtype=object)[codes]
 

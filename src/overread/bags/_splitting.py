@@ -27,7 +27,7 @@ from overread.bags._labels import read_labels
 from overread.bags._validation import read_ids
 from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 
-# Three thirds of three digits are 0.999; chosen by eye, just above.
+# Three thirds of three digits are 0.999; set by judgement, just above.
 LARGEST_GAP = 0.0015
 
 

@@ -27,7 +27,7 @@ from overread.errors import InputTypeError, InvalidInputError, TableError
 FloatMatrix: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 Matrix: TypeAlias = FloatMatrix | StoredInstances
 
-# 4 or 8 MB: small beside any matrix that needs blocks, large beside the cost of a call. Chosen by eye.
+# 4 or 8 MB: small beside any matrix that needs blocks, large beside the cost of a call. Set by judgement.
 CELLS_PER_BLOCK = 2**20
 # The significand of IEEE 754 binary64 has 53 bits.
 LARGEST_EXACT_INTEGER = 2**53

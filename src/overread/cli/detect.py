@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from overread.study import Batch, Detector, Documents, FoundMarks, MarkRate, OperatingPoint
 
 
-# Beside the results: what was found so far. Without it the same command begins anew.
+# Beside the results: what was found so far. Without it the same command begins again.
 JOURNAL = "detections.journal"
-# Images named one by one in a line of the summary; chosen by eye.
+# Images named one by one in a line of the summary; set by judgement.
 NAMED = 5
 
 

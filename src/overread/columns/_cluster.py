@@ -88,9 +88,9 @@ def has_workers(client: Any) -> bool:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Parts for each thread of the cluster, so that a slow one does not hold up all; by eye.
+# Parts for each thread of the cluster, so that a slow one does not hold up all; by judgement.
 PARTS_PER_THREAD = 2
-# How often a task is tried again on other workers before the fit fails; by eye.
+# How often a task is tried again on other workers before the fit fails; by judgement.
 RETRIES = 10
 NOT_SPREAD = "this model is fitted on one machine: leave client= out of StoredInstances"
 

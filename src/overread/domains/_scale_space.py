@@ -54,7 +54,7 @@ def candidate_table(x: FloatArray, y: FloatArray, radius: FloatArray, response: 
 
 
 # Steps of about the root of 2, for radii (2.4 sigma, `surroundings`) of 2.6 to 20 mm; nodules of nih-240x3 have 3 to
-# 15 mm. They are inputs of the shipped ranking: none may change without `benchmarks.train_ranking` run anew.
+# 15 mm. They are inputs of the shipped ranking: none may change without `benchmarks.train_ranking` run again.
 SCALES_MM = (1.1, 1.5, 2.1, 3.0, 4.2, 6.0, 8.4)
 PIXELS_PER_SIGMA = 2.0
 

@@ -30,7 +30,7 @@ FEATURE_VERSION = "1"
 # Candidates computed together: always the same batches, so that threads do not change a bit of the result. Chosen by
 # eye: the patches and levels of a batch take 10 MB.
 BATCH = 50
-# A nodule is up to 30 mm across, a mass may be more; below 2 pixels there is no shape. Chosen by eye.
+# A nodule is up to 30 mm across, a mass may be more; below 2 pixels there is no shape. Set by judgement.
 RADIUS_LIMITS_MM = (1.5, 40.0)
 
 

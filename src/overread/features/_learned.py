@@ -35,14 +35,14 @@ from overread.features._arrays import F32, F64
 # The grid of `overread.images`, twice and four times coarser: squares of 20, 39 and 78 mm.
 RESOLUTIONS_MM = (0.7, 1.4, 2.8)
 SIDE = 28
-# Widths of the trend and of the deviation, in pixels of the band. Chosen by eye: a third and two thirds of a square.
+# Widths of the trend and of the deviation, in pixels of the band. Set by judgement: a third and two thirds of a square.
 TREND_PX = 10.0
 DEVIATION_PX = 20.0
 # Wide blurs are made on a copy so many times smaller.
 SHRINK = 4
-# Deviations below it are that of a flat image, in units of the normalized radiograph. Chosen by eye.
+# Deviations below it are that of a flat image, in units of the normalized radiograph. Set by judgement.
 FLOOR = 1e-3
-# Beyond so many deviations there is metal or the border of the film. Chosen by eye.
+# Beyond so many deviations there is metal or the border of the film. Set by judgement.
 LARGEST = 8.0
 
 
@@ -189,7 +189,7 @@ class LearnedNetwork:
 
 @cache
 def load_network() -> LearnedNetwork:
-    """Load the weights shipped with the package; `benchmarks.train_learned` makes them anew."""
+    """Load the weights shipped with the package; `benchmarks.train_learned` makes them again."""
     with (files(__package__) / WEIGHTS).open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return LearnedNetwork.from_arrays(dict(stored))
 

@@ -1,6 +1,6 @@
 """What was done so far: a file that only grows, so that work which was stopped can be taken up again.
 
-Its first line says what was asked for; under another request it tells nothing, and begins anew when something is
+Its first line says what was asked for; under another request it tells nothing, and begins again when something is
 added. Each other line is one entry, ``{"key": ..., "value": ..., "sha256": ...}``, written and flushed to the device
 when its work is in place. A kill can cut the last line short; from the first line that is damaged on, nothing counts,
 and that work is done again. One process at a time writes in a folder: `folder_lock`.

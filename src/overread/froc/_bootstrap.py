@@ -50,7 +50,7 @@ def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Float
 def score_interval(estimate: Floats, replicates: Floats, n_units: int, level: float) -> tuple[Floats, Floats]:
     """Wilson's interval of a proportion, with the bootstrap's variance in place of p (1 - p) / n.
 
-    The bootstrap says how much p varies when patients are drawn anew, hence how many independent lesions the
+    The bootstrap says how much p varies when patients are drawn again, hence how many independent lesions the
     data are worth: n* = p (1 - p) / variance. Wilson's interval for p and n* is
 
     ::
@@ -191,7 +191,7 @@ def _check_level(level: float) -> float:
 
 Ints = NDArray[np.int64]
 
-# Draws of patients held at once, 1 MB of counts; chosen by eye.
+# Draws of patients held at once, 1 MB of counts; set by judgement.
 CHUNK_DRAWS = 1_000_000
 
 
@@ -212,7 +212,7 @@ class Bootstrap:
         For each measure, the number of patients that have something to find; for FP per image all.
     fp_freedom
         Degrees of freedom of the variance of FP per image at locked thresholds; None when thresholds are
-        estimated anew in each replicate, and FP per image is what was asked for.
+        estimated again in each replicate, and FP per image is what was asked for.
     """
 
     points: pd.DataFrame
@@ -254,7 +254,7 @@ class Bootstrap:
 
     @property
     def locked(self) -> bool:
-        """Whether thresholds were fixed rather than estimated anew in each replicate."""
+        """Whether thresholds were fixed rather than estimated again in each replicate."""
         return self.fp_freedom is not None
 
 
@@ -384,7 +384,7 @@ def best_false_positives(matching: Matching, n_best: int | None) -> Ints:
 def replicate_sensitivities(
     events: SortedEvents, counts: NDArray[np.uint8], fp_targets: Floats
 ) -> dict[str, Floats]:
-    """FP per image and the four sensitivities at each target, threshold estimated anew in each replicate."""
+    """FP per image and the four sensitivities at each target, threshold estimated again in each replicate."""
     order = np.argsort(fp_targets, kind="stable")
     n_replicates, n_targets = len(counts), len(fp_targets)
     shown = np.empty((n_replicates, n_targets, 3), dtype=np.int64)

@@ -37,7 +37,7 @@ FloatArray = NDArray[np.float64]
 
 # Beyond this logit a float64 probability is 0 or 1.
 LARGEST_LOGIT = 36.7
-# Far more than Newton's method needs where there is a minimum; chosen by eye.
+# Far more than Newton's method needs where there is a minimum; set by judgement.
 NEWTON_STEPS = 60
 # 2^-40 of a step changes no loss that float64 tells apart.
 HALVINGS = 40
@@ -45,7 +45,7 @@ HALVINGS = 40
 LAST_DECREASE = 1e-14
 # The bounds alone, halved so often, are closer than float64 tells apart.
 OFFSET_STEPS = 80
-# A logit is told to some 1e-15 of the clipped range; by eye.
+# A logit is told to some 1e-15 of the clipped range; by judgement.
 OFFSET_ROUNDING = 1e-13
 
 

@@ -234,7 +234,7 @@ class AlphaRule:
     """
 
     fp_targets: Sequence[float] = ALPHA_FP_TARGETS
-    # Chosen by eye: the paper says "large" and "relatively small" and gives no numbers.
+    # Set by judgement: the paper says "large" and "relatively small" and gives no numbers.
     tolerance: float = 0.02
     max_gap: float = 0.05
     n_standard_errors: float = 1.0

@@ -37,7 +37,7 @@ REPEATS: Final[Literal["suppress", "count"]] = "suppress"
 """Whether a detection on a stronger one is shown: nobody wants five circles on one nodule; the paper counts them."""
 
 SIZE_BINS_MM: Final = (0.0, 10.0, 15.0, 20.0, 1000.0)
-"""Edges of the strata by lesion size, the last open-ended in practice; chosen by eye."""
+"""Edges of the strata by lesion size, the last open-ended in practice; set by judgement."""
 
 
 # Fingerprints and locks hold every parameter of the first three rules, as one class had them all once, under the names

@@ -16,4 +16,4 @@ LEVEL: Final = 0.95
 """Level of intervals, the custom of the field."""
 
 CHANCE_SHIFTS: Final = 20
-"""Ways to give every image the candidates of another one. Chosen by eye."""
+"""Ways to give every image the candidates of another one. Set by judgement."""

@@ -35,7 +35,7 @@ GREY = "#8A8A8A"
 MARKERS = ("o", "s", "^", "v", "P", "X", "*", "h")
 # Points of a band: one every 0.09 FP per image on an axis to 3.5, finer than the eye needs.
 BAND_POINTS = 41
-# A little past the last target: 3.5 for the paper's 3; chosen by eye.
+# A little past the last target: 3.5 for the paper's 3; set by judgement.
 PAST_TARGETS = 1.17
 FIGURE_4 = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
 SETS = (("-", 2.4, "training + validation"), ("--", 1.6, "test"))
@@ -220,7 +220,7 @@ def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
     targets = ", ".join(f"{fp:g}" for fp in next(iter(choices.values())).fp_targets)
     label = f"GT sensitivity, mean over {targets} FP per image"
     _finish_axes(axes, "features (mean of folds)", label, percent=True)
-    # Linear up to 10 features, so that a model without any has a place; chosen by eye.
+    # Linear up to 10 features, so that a model without any has a place; set by judgement.
     axes.set_xscale("symlog", linthresh=10)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(ScalarFormatter())

@@ -50,7 +50,7 @@ def sensitivity_by(
     by
         Column of the truth table, or one value per target. ``lesion_sizes(matching)`` gives sizes.
     fp_target, threshold
-        The operating point, one of the two: FP per image with the threshold estimated anew in each replicate,
+        The operating point, one of the two: FP per image with the threshold estimated again in each replicate,
         or a locked threshold.
     bins
         Edges for a numeric ``by``; strata are ``[edge, next edge)``, and no target may lie outside.

@@ -59,7 +59,7 @@ def percentile_window(values: NDArray[np.float32], valid: NDArray[np.bool_] | No
     return Window((low + high) / 2.0, max(high - low, NARROWEST), VoiFunction.LINEAR_EXACT)
 
 
-# More shapes than this in one corner are said to be text. Chosen by eye; at most 6 in 281 NIH radiographs.
+# More shapes than this in one corner are said to be text. Set by judgement; at most 6 in 281 NIH radiographs.
 MOST_LETTERS = 8
 # Share of the image's sides that a corner takes, and heights of letters as a share of the image's height.
 CORNER = 0.25

@@ -88,7 +88,7 @@ class Radiograph:
         return length_mm / self.mm_per_px - 0.5
 
 
-# Beyond any radiograph, within a slip of the unit (cm, m, dpi) to either side. Chosen by eye, as the two below.
+# Beyond any radiograph, within a slip of the unit (cm, m, dpi) to either side. Set by judgement, as the two below.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 LARGEST_ASPECT = 5.0
 LARGEST_MAGNIFICATION = 3.0

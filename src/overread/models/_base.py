@@ -16,7 +16,7 @@ from overread.models.loss._bag_loss import pool
 
 Floats = NDArray[np.float64]
 
-# Rows turned to float64 at once; chosen by eye.
+# Rows turned to float64 at once; set by judgement.
 ROWS_PER_BLOCK = 8192
 INSTANCE_METHODS = ("instance_predict_proba", "instance_decision_function")
 

@@ -21,7 +21,7 @@ LEAST_COLUMNS = 16
 # Copies of the features in a fit in memory: as they were read, and standardized.
 COPIES = 2
 # What a fit takes beside all that is counted: columns on their way from the file, code that is loaded, small objects.
-# Not measured: chosen by eye.
+# Not measured: set by judgement.
 GROWTH_BYTES = 32e6
 # Arrays from this size on, such as the sampled rows, go back to the system as soon as they are freed (mallopt(3)); a
 # column of up to a million rows does not: with glibc's own 128 kB, reading columns takes twice the processor time.

@@ -47,12 +47,12 @@ from overread.models.solver._path import COARSE, FINE, Pace, descend, null_inter
 
 Floats = NDArray[np.float64]
 
-# Rows copied at once: a block of a thousand float64 columns is 8 MB. Chosen by eye.
+# Rows copied at once: a block of a thousand float64 columns is 8 MB. Set by judgement.
 ROWS_PER_BLOCK = 1024
 # Far below where squares, summed over rows, overflow; from when these sums were in float32, of 3.4e38 at most.
 LARGEST_UNSCALED = 1e15
 # In deviations: features whose mean is smaller are used as they are, for speed; the intercept takes up the rest. Chosen
-# by eye.
+# by judgement.
 SMALL_MEAN = 0.1
 
 
@@ -199,7 +199,7 @@ def _refuse_overflow(largest: Floats) -> None:
         )
 
 
-# Mean loss below which hard labels count as separated; chosen by eye.
+# Mean loss below which hard labels count as separated; set by judgement.
 PERFECT = 1e-6
 
 

@@ -43,7 +43,7 @@ class FitReport:
     columns_skipped
         How often a column's optimality was proved without reading it.
     curvature_refreshes, descent_sweeps
-        How often the curvature was built anew, and sweeps of coordinate descent.
+        How often the curvature was built again, and sweeps of coordinate descent.
     rows_sampled
         Whether the curvature came from a sample of rows.
     convex

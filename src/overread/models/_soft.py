@@ -35,7 +35,7 @@ from overread.models.loss._bag_loss import NormalizationName, PoolingName
 
 Floats = NDArray[np.float64]
 
-# Of alpha_max: a model of some features on most data; chosen by eye, to be tuned by the user.
+# Of alpha_max: a model of some features on most data; set by judgement, to be tuned by the user.
 DEFAULT_FRACTION = 0.1
 
 

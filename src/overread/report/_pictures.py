@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 N_CROPS = 8
-# So that one pacemaker does not fill a row; chosen by eye.
+# So that one pacemaker does not fill a row; set by judgement.
 N_OF_IMAGE = 2
 CANDIDATE_COLUMNS = ("x", "y", "radius")
 

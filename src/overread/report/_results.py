@@ -213,7 +213,7 @@ class SetResult:
     curve
         Corners of the FROC curve: threshold, fp_per_image and the four measures.
     band
-        Sensitivities and FP per image on a grid of FP targets with intervals; the threshold is estimated anew in
+        Sensitivities and FP per image on a grid of FP targets with intervals; the threshold is estimated again in
         each replicate. Columns: fp_target, threshold, measure, estimate, lower, upper. The study's FP targets are on
         the grid.
     figures

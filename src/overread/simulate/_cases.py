@@ -47,7 +47,7 @@ FEWEST_RING_PIXELS = 30
 LARGEST_CONTRAST = 0.85
 # Without this smoothing a classifier tells inserted nodules (docs/explanation/simulate.md: AUC 0.63 against 0.52).
 SMOOTHING_MM = 1.0
-# What is measured is clipped to it; chosen by eye.
+# What is measured is clipped to it; set by judgement.
 BLUR_RANGE_MM = (0.4, 1.5)
 
 
@@ -127,7 +127,7 @@ def image_blur_mm(pixels: FloatArray, mm_per_px: float) -> float:
     return float(np.clip(np.sqrt(max(squared, 0.0)) * mm_per_px, *BLUR_RANGE_MM))
 
 
-# Spots of 7 to 20 mm (2 sqrt(2) s); chosen by eye.
+# Spots of 7 to 20 mm (2 sqrt(2) s); set by judgement.
 SCALES_MM = (2.5, 3.5, 5.0, 7.0)
 APART_MM = 8.0
 

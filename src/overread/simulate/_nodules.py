@@ -37,7 +37,7 @@ BoolArray = NDArray[np.bool_]
 
 # Directions in which the outline is tabulated: half a degree.
 DIRECTIONS = 720
-# Waves that make the texture, none shorter than 2 mm, which the blur of a radiograph would hide. Chosen by eye.
+# Waves that make the texture, none shorter than 2 mm, which the blur of a radiograph would hide. Set by judgement.
 TEXTURE_WAVES = 24
 FINEST_WAVE_MM = 2.0
 PLACING_TRIES = 200
@@ -319,7 +319,7 @@ def draw_shape(
     )
 
 
-# Chosen by eye: a pleural nodule's centre lies so near the border of the lung that the border cuts through it.
+# Set by judgement: a pleural nodule's centre lies so near the border of the lung that the border cuts through it.
 BORDER_MM = 3.0
 # Detail finer than this is taken for the noise of an image.
 FINE_MM = 1.0
@@ -352,7 +352,7 @@ class NoduleKind:
     softness: tuple[float, float] = (0.0, 0.0)
 
 
-# Kinds, shares and ranges were chosen by eye; docs/explanation/learned.md tells how far their nodules can be told.
+# Kinds, shares and ranges were set by judgement; docs/explanation/learned.md tells how far their nodules can be told.
 KINDS = (
     NoduleKind(
         "solid",

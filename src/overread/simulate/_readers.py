@@ -270,7 +270,7 @@ def draw_ellipse(
     )
 
 
-# All of these are chosen by eye.
+# All of these are set by judgement.
 SPLITS = (0.9, 0.08)
 RING_MARGIN = 1.12
 FALSE_DIAMETER_PX = (6.0, 30.0)

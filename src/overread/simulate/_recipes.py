@@ -387,7 +387,7 @@ FIELD_LAYOUT = FolderLayout(
 )
 
 # Lesions of an image. The median diameter of dark marks becomes 10 px of the phantom's 560, as 27 of 1,500 are on the
-# training images of DIARETDB1 (red lesions); everything else is chosen by eye.
+# training images of DIARETDB1 (red lesions); everything else is set by judgement.
 DARK = ClusterLaw(
     clusters=5.0,
     sizes=(0.55, 0.15, 0.12, 0.1, 0.08),

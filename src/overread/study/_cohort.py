@@ -32,7 +32,7 @@ from overread.study.executors._dask import share_client
 from overread.truth import HitRule
 
 KEYS = ["image_id", "candidate_id"]
-# Of features that are scored at once: 64 MB of float32. Chosen by eye.
+# Of features that are scored at once: 64 MB of float32. Set by judgement.
 CELLS_AT_ONCE = 2**24
 
 

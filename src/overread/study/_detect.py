@@ -36,7 +36,7 @@ from overread.study.executors._isolation import WorkLimits
 from overread.study.executors._outcome import Fault, Frame, Outcome, encode_frame, read_frame, work_on
 from overread.tables import name_lengths, plain, unit_of
 
-# Of what is found: one more than before begins a journal anew.
+# Of what is found: one more than before begins a journal again.
 LAYOUT = 3
 ROW_TYPES = {
     "candidate_id": "str",

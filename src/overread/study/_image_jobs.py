@@ -202,7 +202,7 @@ def _fault_key(task: ImageTask) -> str:
 
 
 def _with_known_candidates(folder: RunFolder, manifest: Manifest, task: ImageTask) -> ImageTask:
-    """Return the task, with the candidates of its old shard where only the features have to be made anew."""
+    """Return the task, with the candidates of its old shard where only the features have to be made again."""
     entry = manifest.entries.get(task.image_id)
     if entry is None or entry.candidates_key != task.candidates_key or not manifest.is_whole(entry):
         return task

@@ -93,7 +93,7 @@ class RunLog:
 PROCESS_MB = 470.0
 BYTES_PER_CANDIDATE = 775.0
 # What a run may hold beyond that when its last fit begins: of 100,000 candidates x 3750 features, with memory_mb = 900,
-# 568 MB where the two say 548; fits of the same fold began with up to 30 MB more in another run. The rest is by eye.
+# 568 MB where the two say 548; fits of the same fold began with up to 30 MB more in another run. The rest is judgement.
 RESERVE_MB = 70.0
 
 

@@ -406,7 +406,7 @@ class Evaluation(Section):
         sex, age_group, view, scanner, manufacturer and site, where they are there.
     headline
         test: figures are those of the test set. nested: of all patients, by cross-validation with every choice made
-        anew inside it; the detector is fitted to all. auto: nested where the test set would be too small.
+        again inside it; the detector is fitted to all. auto: nested where the test set would be too small.
     outer_folds
         Folds of the nested cross-validation.
     """

@@ -309,7 +309,7 @@ class Manifest:
                 self.entries[entry.image_id] = entry
 
     def __enter__(self) -> Self:
-        # What is known goes into the manifest, so that the journal can begin anew.
+        # What is known goes into the manifest, so that the journal can begin again.
         self._write_manifest(list(self.entries))
         self._journal.resume(lambda _key, _value: False)
         return self

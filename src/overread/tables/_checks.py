@@ -21,7 +21,7 @@ from overread.tables._units import ENDINGS, SPACING, LengthUnit, pixel_sides, pl
 SMALLEST_AXIS_MM = 1e-3
 # The largest detectors are 43 cm wide: few marks are as large.
 USUAL_AXIS_MM = 215.0
-# A mark that takes more than this share of its image's shorter side is drawn or scaled wrongly; chosen by eye.
+# A mark that takes more than this share of its image's shorter side is drawn or scaled wrongly; set by judgement.
 LARGEST_SHARE = 0.6
 # The largest detectors of projection radiography have sides of 430 mm: no object is longer than this.
 LARGEST_AXIS_MM = 500.0

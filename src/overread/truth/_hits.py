@@ -28,7 +28,7 @@ BoolArray = NDArray[np.bool_]
 
 # Reaches are a little more than exact, so that rounding never drops a hit on the rim.
 SLACK = 1.0 + 1e-9
-# A lung is some 250 mm high: a hit farther away, or by an ellipse ten times as large, is no hit. Chosen by eye.
+# A lung is some 250 mm high: a hit farther away, or by an ellipse ten times as large, is no hit. Set by judgement.
 LARGEST_MM, LARGEST_SCALE = 100.0, 10.0
 
 
@@ -142,7 +142,7 @@ class EllipseHit(HitRule):
     sentence = "the centre lies in the GT's ellipse, semi-axes at least 5 mm"
 
     scale: float = rule_parameter("Factor of the GT's semi-axes.", 1.0)
-    # Chosen by eye; what it costs in luck is measured by `overread.froc.chance_level`.
+    # Set by judgement; what it costs in luck is measured by `overread.froc.chance_level`.
     min_semi_axis: float | None = rule_parameter(
         "Least semi-axis of the GT, after the factor.", default_mm=5.0
     )
@@ -188,7 +188,7 @@ class StrictEllipseHit(EllipseHit):
     name = "strict"
     sentence = "the same with semi-axes halved, at least 4 mm"
 
-    # Chosen by eye, for a hit in the middle of the GT.
+    # Set by judgement, for a hit in the middle of the GT.
     scale: float = rule_parameter("Factor of the GT's semi-axes.", 0.5)
     min_semi_axis: float | None = rule_parameter(
         "Least semi-axis of the GT, after the factor.", default_mm=4.0

@@ -182,7 +182,7 @@ def apply_adjudication(truth: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataF
         name = settled["truth_id"][strange].iloc[0]
         raise TableError(
             f"adjudication: object {quote_cell(name)} is not among the merged objects ({int(strange.sum())} such; the "
-            "marks or the merging have changed since: decide anew, or merge as the reading room did)"
+            "marks or the merging have changed since: decide again, or merge as the reading room did)"
         )
     said = truth["truth_id"].map(dict(zip(settled["truth_id"], settled["decision"], strict=True)))
     lesion = (said == "lesion").to_numpy()

@@ -95,7 +95,7 @@ class MergeOptions:
     merge_coinciding: bool = True
     nested: Nested = "no"
     labels: Labels = "separate"
-    # Half an overlap, and two marks as for a golden GT; chosen by eye.
+    # Half an overlap, and two marks as for a golden GT; set by judgement.
     dbscan_eps: float = 0.5
     dbscan_min_marks: int = 2
     # The default of weighted boxes fusion (Solovyev et al., 2021).

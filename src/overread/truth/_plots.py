@@ -32,10 +32,10 @@ OBJECT = "#E69F00"
 BAR = "#999999"
 # The paper's red and blue, of the same palette.
 SENSITIVITY, FALSE_POSITIVES = "#D55E00", "#0072B2"
-# Shows what surrounds the marks; chosen by eye.
+# Shows what surrounds the marks; set by judgement.
 MARGIN_MM = 15.0
 ENDS = ((-1, "min"), (1, "max"))
-# More numbers than this lie on each other, and their list leaves the page; chosen by eye.
+# More numbers than this lie on each other, and their list leaves the page; set by judgement.
 MOST_NUMBERED = 20
 
 

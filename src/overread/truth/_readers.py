@@ -294,7 +294,7 @@ def ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.f
 FITTING = (0.05, 1.0)
 # Every set is within 5 % of its best number of golden objects here.
 ADVISED = 0.2
-# Fewer marks have no median to speak of; chosen by eye.
+# Fewer marks have no median to speak of; set by judgement.
 LEAST_MARKS = 10
 
 

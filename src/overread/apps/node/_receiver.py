@@ -37,7 +37,7 @@ from overread.images import COMPRESSED
 # Longest PDU that we announce; some senders round it up, hence the margin below. The size is pynetdicom's default.
 LARGEST_PDU = 16382
 PDU_MARGIN = 1 << 16
-# All chosen by eye. A sender asks for an association as soon as it is connected; a department's few senders may share
+# All by judgement. A sender asks for an association as soon as it is connected; a department's few senders may share
 # an address, but none takes all places; a minute of silence between two images ends an association.
 SECONDS_TO_ASK = 5.0
 SILENCE_SECONDS = 60.0
@@ -45,7 +45,7 @@ MOST_ASSOCIATIONS, MOST_OF_AN_ADDRESS = 20, 12
 MOST_SILENT, MOST_SILENT_OF_AN_ADDRESS = 20, 5
 # A message may take as long as a slow line needs: 10 kB a second, besides the silence that is allowed anyway.
 SLOWEST_BYTES_PER_SECOND = 10_000
-# Messages of the largest size that may be on their way at once; chosen by eye: many images of usual size.
+# Messages of the largest size that may be on their way at once; set by judgement: many images of usual size.
 LARGEST_MESSAGES_AT_ONCE = 4
 # The same is not said again so soon: a flood must not fill the log either.
 REPEAT_SECONDS = 10.0

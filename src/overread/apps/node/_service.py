@@ -46,9 +46,9 @@ from overread.study import (
     write_documents,
 )
 
-# Chosen by eye: a destination that refuses a document for a passing reason has had time to get over it.
+# Set by judgement: a destination that refuses a document for a passing reason has had time to get over it.
 MOST_REFUSALS = 5
-# Documents of one connection, so that a connection that breaks costs few. Chosen by eye.
+# Documents of one connection, so that a connection that breaks costs few. Set by judgement.
 MOST_AT_ONCE = 100
 SILENCE_SECONDS = 30
 # Status codes: PS3.4 table B.2-1 and PS3.7 annex C. Who has an instance of ours already, has this one: the UID follows
@@ -152,7 +152,7 @@ class Sender:
             self._spool.ledger.fail(answer.sop_uid, reason)
 
 
-# Processes that may die of an image, each with nothing else to do; chosen by eye: one or two may have died of want of
+# Processes that may die of an image, each with nothing else to do; by judgement: one or two may have died of want of
 # memory, or by somebody's hand.
 MOST_DEATHS = 3
 KINDS = Documents(sr=True, gsps=True, mode=PRIVATE_FILE)
@@ -265,9 +265,9 @@ def _describe(error: Exception) -> str:
     return f"failed in a way that nobody foresaw: {error!r}"
 
 
-# Without news, look for work this often; chosen by eye: only a missed wake-up would have to wait so long.
+# Without news, look for work this often; set by judgement: only a missed wake-up would have to wait so long.
 IDLE_SECONDS = 1.0
-# A destination that does not answer is asked again after 1, 2, 4, ... seconds, at most a minute; chosen by eye.
+# A destination that does not answer is asked again after 1, 2, 4, ... seconds, at most a minute; set by judgement.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 

@@ -144,7 +144,7 @@ class Ledger(Database):
         return [ImageEntry(*row) for row in self.rows(query, values)]
 
     def receive(self, sop_uid: str, study_uid: str, sha256: str, sender: str) -> None:
-        """Note an image that is stored; one that had failed begins anew."""
+        """Note an image that is stored; one that had failed begins again."""
         now = timestamp()
         with self.transaction() as database:
             database.execute(
@@ -286,7 +286,7 @@ PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 PART_FILES = ".overread-*.part"
 PREAMBLE = b"\0" * 128 + b"DICM"
 # What images may not take of the device, as work on them needs it: SQLite's log grows to 4 MB before it is written
-# back, an image's two documents have some 20 kB. The rest, chosen by eye, is for others who write on the device.
+# back, an image's two documents have some 20 kB. The rest, set by judgement, is for others who write on the device.
 BYTES_TO_WORK = 64 * 2**20
 # Where a file says how long the rest of its meta information is: behind the tag, type and length of (0002,0000).
 META_LENGTH = slice(140, 144)

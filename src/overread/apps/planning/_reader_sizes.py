@@ -40,7 +40,7 @@ from overread.errors import InvalidInputError, TableError
 from overread.froc import LEVEL, CaseRatings, RandomEffects, ReaderStudy, VarianceComponents, t_quantile
 from overread.tables import read_cells, unguard_formula
 
-# More cases than any reader study has had; chosen by eye.
+# More cases than any reader study has had; set by judgement.
 MOST_CASES = 1_000_000
 
 

@@ -45,7 +45,7 @@ from overread.study import (
 BENCHMARK = "phantom-1978"
 # The paper's number of images (section 6).
 N_IMAGES = 1978
-# Three parts of 20 images. Chosen by eye.
+# Three parts of 20 images. Set by judgement.
 FEWEST_IMAGES = 60
 SETTINGS = """\
 # The paper's experiment by the paper's rules.

@@ -18,7 +18,7 @@ from overread.marks import MarkSet
 from overread.truth import MergeOptions, cohen_kappa, reader_statistics
 
 Floats = NDArray[np.float64]
-# Fewer images say nothing of agreement, and much of who marked which. Chosen by eye.
+# Fewer images say nothing of agreement, and much of who marked which. Set by judgement.
 FEWEST_IMAGES = 5
 
 

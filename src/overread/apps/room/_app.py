@@ -263,13 +263,13 @@ async def failure(request: Request, error: Exception) -> Response:
 
 
 IS_HELD = "another process serves this room (process {holder}); stop it first"
-# Idle connections are closed after this, seconds; a page opens another when it needs one. Chosen by eye.
+# Idle connections are closed after this, seconds; a page opens another when it needs one. Set by judgement.
 KEEP_ALIVE = 30
 STOP_SECONDS = 5
 BACKLOG = 128
 # Number of the option in glibc's malloc.h.
 M_MMAP_THRESHOLD = -3
-# Bytes from which a block is the system's; far below an image, far above everything else. Chosen by eye.
+# Bytes from which a block is the system's; far below an image, far above everything else. Set by judgement.
 OWN_BLOCK = 1 << 20
 
 

@@ -82,7 +82,7 @@ class RateLimit:
 
 
 LARGEST_BODY = 32 << 10
-# A page sends at most a few kilobytes; who needs longer keeps a connection for nothing. Chosen by eye.
+# A page sends at most a few kilobytes; who needs longer keeps a connection for nothing. Set by judgement.
 BODY_SECONDS = 10.0
 BODIES = ("POST", "PUT", "DELETE")
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -90,7 +90,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True)
 class Limits:
-    """How often may be asked; all numbers chosen by eye.
+    """How often may be asked; all numbers set by judgement.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ def refusal_answer(error: OverreadError) -> Response:
 
 # Connections at once; thirty readers' browsers have six each at most.
 LARGEST_CROWD = 400
-# A browser sends the head of a request, about a kilobyte, as soon as it is connected. Chosen by eye.
+# A browser sends the head of a request, about a kilobyte, as soon as it is connected. Set by judgement.
 HEAD_SECONDS = 5.0
 
 

@@ -11,7 +11,7 @@ from overread.apps.room._store import Act, Store, digest_text, log_act, timestam
 from overread.errors import UsageError
 from overread.tables import likeness_of
 
-# A working day with breaks; a session that nobody uses ends sooner. Chosen by eye.
+# A working day with breaks; a session that nobody uses ends sooner. Set by judgement.
 LONGEST_SESSION = timedelta(hours=24)
 LONGEST_PAUSE = timedelta(hours=8)
 # How late the note of a session's last use may be: a write at each request would wait for the device.

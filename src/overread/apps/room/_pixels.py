@@ -28,7 +28,7 @@ READ = (
     "(kind = 'training') = (? = 'training') AND (locked IS NOT NULL OR items.phase = 'done' OR clear OR aided_clear "
     "OR marks.item IS NOT NULL OR decisions.item IS NOT NULL)"
 )
-# About a dozen large radiographs: the one each of a few readers looks at, and the next. Chosen by eye.
+# About a dozen large radiographs: the one each of a few readers looks at, and the next. Set by judgement.
 LARGEST_SHELF = 128 << 20
 # Decoders at work at once; more would only take memory from each other on a small machine.
 DECODERS = 2

@@ -212,7 +212,7 @@ class Room:
         return state
 
     def agreement(self) -> dict[str, Any] | None:
-        """Describe how well the readers agree on complete images; computed anew when there are more of them."""
+        """Describe how well the readers agree on complete images; computed again when there are more of them."""
         state = tuple(complete_images(self.store))
         if self._agreement is None or self._agreement[0] != state:
             prepared = prepare_agreement(self.folder, complete_readings(self.store))

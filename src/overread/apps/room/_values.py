@@ -11,9 +11,9 @@ from overread.apps.room._store import RefusalError
 
 ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 LONGEST_TEXT = 2000
-# Far more than any reader draws on one image; keeps a broken page from filling the disk. Chosen by eye.
+# Far more than any reader draws on one image; keeps a broken page from filling the disk. Set by judgement.
 LARGEST_MARKS = 200
-# An ellipse thinner than this cannot be drawn on purpose, px. Chosen by eye.
+# An ellipse thinner than this cannot be drawn on purpose, px. Set by judgement.
 SMALLEST_AXIS = 0.25
 # One report of time covers at most this; pages send it every few seconds.
 LARGEST_MS = 3_600_000

@@ -1,7 +1,7 @@
 """What competes in a scenario: the soft model, the same solver on other labels, B1, B2, and Raykar's model as a whole.
 
 All are models of a study (`overread.study.models.base`), so that one rule chooses the settings of all of them. Labels
-are made of the images that a model is fitted to, in every fold anew: those of the crowd models depend on all of them.
+are made of the images that a model is fitted to, in every fold again: those of the crowd models depend on all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 # Shares of the smallest penalty without any feature; half a decade apart, as a path of 30 costs EM 30 times.
 CROWD_PENALTIES = (0.3, 0.1, 0.03)
-# EM of a label is stopped where a round gains less than what no figure shows; chosen by eye.
+# EM of a label is stopped where a round gains less than what no figure shows; set by judgement.
 CROWD_ROUNDS, CROWD_TOL = 60, 1e-5
 # Without a second reading votes alone tell nothing of labels or skills.
 FEWEST_READINGS = 2

@@ -30,7 +30,7 @@ from overread.truth import candidate_hits, merge_marks
 Ints = NDArray[np.int64]
 
 # Private false marks lie within so many mm of a candidate: candidates lie in the lungs, and an image has dozens of
-# them. Chosen by eye.
+# them. Set by judgement.
 NEAR_MM = 20.0
 # Streams of random numbers, so that none is used twice: order of images, readers, marks, suspicious images.
 ORDER, READERS, MARKS, SUSPICION = 1, 2, 3, 4

@@ -24,7 +24,7 @@ from overread.domains.chest._lungs import LungFields, enlarge_mask, find_lungs
 from overread.features import Anatomy, Map, Mask, Quality
 from overread.images import Radiograph, blur, magnitude
 
-# Chosen by eye on NIH radiographs, as all of this module: no outlines of ribs were at hand.
+# Set by judgement on NIH radiographs, as all of this module: no outlines of ribs were at hand.
 RIB_GRID_MM = 2.1
 RIB_SIGMA_MM = 4.0
 DIRECTION_MM = 9.0
@@ -155,7 +155,7 @@ def enlarge_directions(direction: Map, shape: tuple[int, int]) -> Map:
     return np.asarray(angle, dtype=np.float32)
 
 
-# Chosen by eye on NIH radiographs: no outlines of clavicles were at hand. Window of the search around the top of a
+# Set by judgement on NIH radiographs: no outlines of clavicles were at hand. Window of the search around the top of a
 # lung: above it, below it, and outwards.
 ABOVE_MM = 12.0
 BELOW_MM = 70.0
@@ -235,7 +235,7 @@ def find_best_course(gain: Map) -> NDArray[np.intp]:
     return course
 
 
-# Chosen by eye.
+# Set by judgement.
 WALL_MM = 5.0
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from overread.features import Map, Mask, Quality
 from overread.images import Radiograph, blur
 
-# The inputs of the shipped networks: none of these may change without `benchmarks.train_lungs` run anew. The grid is
+# The inputs of the shipped networks: none of these may change without `benchmarks.train_lungs` run again. The grid is
 # coarse for speed (27 ms an image when it was chosen); no measurement behind the others is on record.
 COARSE_MM = 3.5
 LIMITS = (-0.2, 1.2)
@@ -204,12 +204,12 @@ def mirror(image: Map) -> Map:
 
 @cache
 def load_lung_model() -> LungModel:
-    """Return the model that is shipped with the package; `benchmarks.train_lungs` makes it anew."""
+    """Return the model that is shipped with the package; `benchmarks.train_lungs` makes it again."""
     with (files(__package__) / PARAMETERS).open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return LungModel(*(Network.from_arrays(stored, name) for name in ("first", "second")))
 
 
-# Chosen by eye on the NIH radiographs, as all of this module: no outlines drawn by people were at hand
+# Set by judgement on the NIH radiographs, as all of this module: no outlines drawn by people were at hand
 # (docs/reference/candidates.md says what the bounds give there).
 SMOOTHING_MM = 2.5
 CLOSING_MM = 20.0

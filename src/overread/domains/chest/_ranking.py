@@ -24,8 +24,8 @@ from overread.features import Map, Mask
 
 FloatArray = NDArray[np.float64]
 
-# Inputs of the shipped ranking: none may change without `benchmarks.train_ranking` run anew. No measurement behind them
-# is on record.
+# Inputs of the shipped ranking: none may change without a new run of `benchmarks.train_ranking`. No measurement
+# behind them is on record.
 N_DIRECTIONS = 16
 RADIUS_PER_SIGMA = 2.4
 RINGS = (0.15, 0.35, 0.55, 0.75, 0.95, 1.15, 1.4, 1.7, 2.1, 2.6)
@@ -71,8 +71,8 @@ def sample_rings(
     return samples
 
 
-# Inputs of the shipped ranking: none may change without `benchmarks.train_ranking` run anew. No measurement behind them
-# is on record. Radii are in units of 2.4 sigma.
+# Inputs of the shipped ranking: none may change without a new run of `benchmarks.train_ranking`. No measurement
+# behind them is on record. Radii are in units of 2.4 sigma.
 RADII = (0.3, 0.6, 0.9, 1.2, 1.6)
 PRESMOOTHING = 0.5
 BAND_RADII = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -308,6 +308,6 @@ def make_ranking_inputs(places: Places) -> NDArray[np.float32]:
 
 @cache
 def load_ranking() -> Ranking:
-    """Load the weights shipped with the package; `benchmarks.train_ranking` makes them anew."""
+    """Load the weights shipped with the package; `benchmarks.train_ranking` makes them again."""
     with (files(__package__) / PARAMETERS).open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return Ranking(Network.from_arrays(stored, "network"), stored["lowest"], stored["highest"])

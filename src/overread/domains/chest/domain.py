@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 # Below this a picture is said to be no frontal chest: 3 of 281 frontal NIH radiographs are, and so is each left half of
 # 60 of them, which shows one lung as a lateral view does (largest 0.31). No lateral views were at hand.
 LEAST_SYMMETRY = 0.33
-# Images that are looked at, spread over the study. Chosen by eye: half of them being wrong is then no accident.
+# Images that are looked at, spread over the study. Set by judgement: half of them being wrong is then no accident.
 N_LOOKED_AT = 12
 REMEDY = (
     'if the images are no chest radiographs, say where to look: [region] kind = "field_of_view", "masks" or "all" in'
     " study.toml (docs/explanation/fields.md)"
 )
-# Chosen by eye: a nodule with its surroundings.
+# Set by judgement: a nodule with its surroundings.
 CROP_MM = 60.0
 # A circle stays this far from the border; the grid may end a fraction of its pixel beyond the image.
 BORDER_MM = 1.0

@@ -110,7 +110,7 @@ def spread_between(samples: Floats, low: float, high: float) -> Floats:
 
 Map = NDArray[np.float32]
 
-# Everything below is chosen by eye unless it says otherwise.
+# Everything below is set by judgement unless it says otherwise.
 # Light that is added before logarithms, in shares of full scale: black has no logarithm.
 DARKEST = 0.02
 DENSITY_PLANES = ("main", "red", "green", "blue")

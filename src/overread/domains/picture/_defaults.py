@@ -129,17 +129,17 @@ def complete_settings(settings: Mapping[str, Any], given: Set[str], facts: Study
 
 Proposal = dict[str, dict[str, Any]]
 
-# Pictures that are opened, spread over the table. Chosen by eye: a few seconds each.
+# Pictures that are opened, spread over the table. Set by judgement: a few seconds each.
 N_LOOKED_AT = 8
-# A field of view that fills more than this has no dark frame. Chosen by eye.
+# A field of view that fills more than this has no dark frame. Set by judgement.
 WHOLE_PICTURE = 0.97
-# From so many of its marks on, a label gets a group. Chosen by eye: with fewer nothing is learned.
+# From so many of its marks on, a label gets a group. Set by judgement: with fewer nothing is learned.
 FEWEST_MARKS = 20
 # Labels are one kind if at least this share of the objects of the rarer one that two readers marked have both.
 # Any value from 0.05 to 0.3 makes one group of CytoCrowd's ten labels; simulated fields keep their two down to 0.005.
 MIXED_SHARE = 0.2
 # Share of the marks that are brighter than their ring from which a label is bright, and below one minus it dark;
-# another colour than luminance has to stand out by this factor. Both chosen by eye.
+# another colour than luminance has to stand out by this factor. Both set by judgement.
 SURE_SHARE, SURE_FACTOR = 0.7, 1.1
 CHANNELS = ("red", "green", "blue")
 

@@ -44,7 +44,7 @@ GENERIC_VERSION = "1"
 CURVATURE_SCALES = (0.35, 0.7, 1.4, 2.8)
 # Scales of the maps that stand for them: steps of a fourth of an octave are within 9 % of any scale.
 MAP_STEP = 2.0**0.25
-# Neighbourhoods and landmarks, as shares of the picture's width. Chosen by eye.
+# Neighbourhoods and landmarks, as shares of the picture's width. Set by judgement.
 NEAR_SHARES = (0.02, 0.05, 0.1)
 LANDMARK_SHARE = 0.03
 # On the 28 training images of DIARETDB1 the brightest place by this difference is the disc in 26, by the smoothed plane

@@ -27,7 +27,7 @@ RegionKind = Literal["field_of_view", "masks", "all"]
 
 # What has half of this percentile of the picture is bright; a field of view fills at least a tenth of it.
 BRIGHT_PERCENT = 95.0
-# Share of the median of what is bright from which a pixel belongs to the field of view. Chosen by eye on fundus
+# Share of the median of what is bright from which a pixel belongs to the field of view. Set by judgement on fundus
 # photographs: their dark frame has 2 to 4 % of it, their darkest retina 20 %.
 DARK_SHARE = 0.12
 # The frame of a field of view has a blurred edge; what lies on it looks like a lesion. Share of the picture's width.
@@ -145,7 +145,7 @@ PLANES: dict[str, tuple[float, float, float]] = {
 }
 """Weights of red, green and blue by the name of a plane."""
 # The background of a place is the mean of the region around it, weighted by a Gaussian of this share of the width of
-# the image. Chosen by eye on three fundus photographs: wider than any lesion, narrower than the vignetting.
+# the image. Set by judgement on three fundus photographs: wider than any lesion, narrower than the vignetting.
 BACKGROUND_SHARE = 0.03
 # A place whose surroundings vary less than this, in deviations of the region squared, is not made rougher.
 LEAST_VARIANCE = 1e-3

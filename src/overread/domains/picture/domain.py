@@ -38,14 +38,14 @@ from overread.tables import LengthUnit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Twenty scales; a file of a detector must not ask for thousands. Chosen by eye.
+# Twenty scales; a file of a detector must not ask for thousands. Set by judgement.
 WIDEST_RANGE = 1000.0
 # Longest meaning of a code in DICOM (PS3.5 table 6.2-1).
 LONGEST_TARGET = 64
 MASK_ENDINGS = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".dcm")
 # A crop is twelve of the least semi-axes of a hit, as that of a nodule is.
 SEMI_AXES_IN_CROP = 12.0
-# Of the upper third of the objects by size. Chosen by eye: most outlines stay in the crop with their surroundings.
+# Of the upper third of the objects by size. Set by judgement: most outlines stay in the crop with their surroundings.
 OBJECTS_IN_CROP = 2.5
 PROPOSED = "The images are no chest radiographs: study.toml proposes where to look"
 

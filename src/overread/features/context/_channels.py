@@ -37,7 +37,7 @@ CHANNEL_WORDS = {
 COARSENESS = {"1": "fine", "2": "middle", "3": "coarse"}
 STROKES = {"hl": "vertical", "lh": "horizontal", "hh": "diagonal"}
 
-# Chosen by eye: 3969 points fill the 136 cells of a symmetric matrix of 16 levels.
+# Set by judgement: 3969 points fill the 136 cells of a symmetric matrix of 16 levels.
 N_BINS = 16
 # From an array: a literal number would be compiled for on its own.
 HOLES = np.array([1, 2, 4, 8])

@@ -29,7 +29,7 @@ from overread.features.context._rays import (
 from overread.features.context._shapes import Outlines, ray_lengths, shape_numbers
 from overread.images import Radiograph
 
-# Step in which the outline's radius along a ray is counted, in R. Chosen by eye: a pixel of a radius of 20 mm.
+# Step in which the outline's radius along a ray is counted, in R. Set by judgement: a pixel of a radius of 20 mm.
 OUTLINE_STEP = 1.0 / 30.0
 
 

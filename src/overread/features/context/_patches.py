@@ -102,10 +102,10 @@ def copy_centre(source: F32, out: F32) -> None:
             out[y, x] = source[y + edge, x + edge]
 
 
-# The trend is fitted on the ring from just outside the outline to 2.5 R. Chosen by eye.
+# The trend is fitted on the ring from just outside the outline to 2.5 R. Set by judgement.
 RING_START = 1.15
 RING_END = 2.5
-# Below this share of the ring inside the lungs the whole ring is used. Chosen by eye.
+# Below this share of the ring inside the lungs the whole ring is used. Set by judgement.
 SHARE_IN_LUNG = 0.3
 # Keeps the fit of the trend unique on any ring, far below what a ring's points add.
 RIDGE = 1e-3

@@ -13,7 +13,7 @@ from overread._kernel import kernel
 from overread.features._arrays import F32, F64, Mask
 from overread.features._outlines import sample
 
-# Chosen by eye: at 2.5 R of a nodule of 10 mm the points are 1.2 mm apart, less than two pixels.
+# Set by judgement: at 2.5 R of a nodule of 10 mm the points are 1.2 mm apart, less than two pixels.
 N_ANGLES = 64
 PER_RADIUS = 10
 """Steps along a ray for each radius of the candidate."""

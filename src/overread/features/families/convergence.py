@@ -18,7 +18,7 @@ COIN_RADII = {"r70": 0.7, "r100": 1.0, "r150": 1.5}
 BAND_WIDTHS = {"w30": 3, "w50": 5, "w80": 8}
 # Bands and rings may begin here, in steps of R / 10; the centre itself has no direction.
 FIRST = 2
-# Rays to either side averaged with each: 5 of 32, 56 degrees. Chosen by eye.
+# Rays to either side averaged with each: 5 of 32, 56 degrees. Set by judgement.
 SECTOR_HALF = 2
 
 FEATURES = describe_features(

@@ -14,7 +14,7 @@ from overread.features.context._context import Context
 from overread.features.context._maps import at_nearest_pixel
 from overread.features.context._rays import area_mean
 
-# The hilum lies at the medial border, a little above half of the lung's height. These places are chosen by eye.
+# The hilum lies at the medial border, a little above half of the lung's height. These places are set by judgement.
 HILUM_HEIGHT = 0.45
 # Nipples: about three quarters down, a little lateral of the middle.
 NIPPLE_HEIGHT = 0.75

@@ -24,7 +24,7 @@ from overread.features.context._rays import (
     sector_means,
 )
 
-# Rays to either side averaged with each: 9 of 64, 50 degrees. Chosen by eye.
+# Rays to either side averaged with each: 9 of 64, 50 degrees. Set by judgement.
 SECTOR_HALF = 4
 # Borders of the discs and rings between which the mean profile drops, in R.
 DROP_BORDERS = (0.0, 0.4, 0.7, 1.0, 1.3, 1.7, 2.2)

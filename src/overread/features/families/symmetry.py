@@ -19,7 +19,7 @@ from overread.features.context._rays import make_rays, polar_grey, principal_cur
 
 N_RAYS = 16
 PATCH_RHO = np.arange(0.125, 2.0, 0.25)
-# Lungs are mirror images to about a rib's width. Chosen by eye.
+# Lungs are mirror images to about a rib's width. Set by judgement.
 SHIFTS_MM = np.array([-7.0, 0.0, 7.0])
 # Below one grey step of 8-bit images, 1 / 256.
 NOISE_FLOOR = 0.003

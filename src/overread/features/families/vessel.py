@@ -17,7 +17,7 @@ from overread.features.context._rays import N_ANGLES, SECOND_RHO, SECOND_STEP_MM
 STRENGTH_FLOOR = 1e-3
 # Radii 1.25, 1.5 and 1.75 R.
 OUTER = slice(4, 7)
-# A vessel that reaches the candidate stands out from the mean of its circle by half of it. Chosen by eye.
+# A vessel that reaches the candidate stands out from the mean of its circle by half of it. Set by judgement.
 STANDS_OUT = 1.5
 
 FEATURES = describe_features(

@@ -9,7 +9,7 @@ from overread._kernel import kernel
 from overread.errors import InputTypeError, InvalidInputError
 from overread.features._arrays import F64, U16, Mask
 
-# The levels of a 12-bit image; chosen by eye.
+# The levels of a 12-bit image; set by judgement.
 MAX_LEVELS = 4096
 
 

@@ -35,7 +35,7 @@ Observer = Literal["person", "device"]
 
 # Longest value of LO, and of the meaning of a code (PS3.5 table 6.2-1).
 LONGEST_MEANING = 64
-# Longest id that we write where the standard sets no bound (UT, UC): chosen by eye, far above any real id.
+# Longest id that we write where the standard sets no bound (UT, UC): set by judgement, far above any real id.
 LONGEST_ID = 1024
 NEEDED_COLUMNS = ("path", "mm_per_px_x", "mm_per_px_y")
 # Of the modules patient and general study, attributes that name a patient and need not be there (type 3).
@@ -126,7 +126,7 @@ VOLATILE = (
     "ContributingEquipmentSequence",
     "SoftwareVersions",
 )
-# First series numbers, chosen by eye: behind those that modalities give, and apart for each kind.
+# First series numbers, set by judgement: behind those that modalities give, and apart for each kind.
 FIRST_SERIES = {
     ("SR", "person"): 91001,
     ("PR", "person"): 92001,
@@ -324,7 +324,7 @@ def _holds_document(path: Path, uid: str) -> bool:
         return False
     try:
         return content_uid(dcmread(path)) == uid
-    except Exception:  # whatever a damaged file makes pydicom raise, it is written anew
+    except Exception:  # whatever a damaged file makes pydicom raise, it is written again
         return False
 
 

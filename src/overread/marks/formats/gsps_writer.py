@@ -43,7 +43,7 @@ from overread.marks.formats._dicom_documents import (
 from overread.marks.formats.gsps import CONTENT_LABEL
 from overread.tables import quote_cell
 
-# Corner of the display where it stands whose marks these are; chosen by eye.
+# Corner of the display where it stands whose marks these are; set by judgement.
 TITLE_BOX = (0.01, 0.01, 0.6, 0.05)
 
 

@@ -285,7 +285,7 @@ def warn_about_crowd(result: EMResult, skills: pd.DataFrame, *, determined: bool
 LEVEL = 0.95
 # Shares below: no information is left in that direction. A skill with less than TINY has none to begin with.
 SMALLEST_SHARE, TINY = 1e-9, 1e-9
-# Smallest share for which skills count as determined by the votes; chosen by eye.
+# Smallest share for which skills count as determined by the votes; set by judgement.
 NOT_DETERMINED = 1e-5
 
 

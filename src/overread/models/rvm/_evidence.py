@@ -52,10 +52,10 @@ UPDATES = ("mackay", "em", "fixed")
 # Deviations of 1000 on standardized features: beyond, a coefficient has no bound that data could give it.
 SMALLEST_ALPHA = 1e-6
 # Rounds on the way may reuse second derivatives and stop early; the rounds that decide on convergence may not. Both
-# are chosen by eye.
+# are set by judgement.
 ROUND_TOL = 1e-4
 FINAL_TOL = 1e-10
-# Of MacKay's steps, see above; chosen by eye.
+# Of MacKay's steps, see above; set by judgement.
 LARGEST_PACE = 16.0
 
 
@@ -138,7 +138,7 @@ def maximize_evidence(
     """Repeat mode and update until log alpha changes by at most tol and nothing is dropped any more.
 
     Rounds are cheap until this holds for the first time. From then on each finds the mode to `FINAL_TOL` with second
-    derivatives formed anew, and one of these must hold it again. A `first` posterior, where search stands, is taken
+    derivatives formed again, and one of these must hold it again. A `first` posterior, where search stands, is taken
     as it is.
     """
     alpha = np.full(len(search.kept), alpha_init)

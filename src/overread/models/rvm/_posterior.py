@@ -26,7 +26,7 @@ from overread.models.loss._bag_loss import BagLoss
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Rows of one product; chosen by eye.
+# Rows of one product; set by judgement.
 ROWS_PER_BLOCK = 8192
 # A float64 block and its square: 16 MB.
 CELLS_PER_BLOCK = 2**20
@@ -88,7 +88,7 @@ ARMIJO = 1e-4
 # Objectives closer than this are equal up to rounding: some 50 units in the last place.
 ROUNDING = 1e-14
 # The ridges, relative to the diagonal, grow from hardly any to one that leaves nothing but the gradient. All four are
-# bounds against endless loops, chosen by eye.
+# bounds against endless loops, set by judgement.
 MAX_HALVINGS = 30
 FIRST_RIDGE = 1e-6
 LARGEST_RIDGE = 1e12

@@ -6,7 +6,7 @@ the last digits of a solution depend, are rounding. But the Hessian may be
 
 - *sampled*: keep the rows (or coupled bags) of large curvature exactly and draw the others with probability
   h / tau at weight tau, which leaves the expected Gram matrix unchanged;
-- *reused* while steps go well, and extended by columns instead of built anew;
+- *reused* while steps go well, and extended by columns instead of built again;
 - *corrected* by secant pairs (BFGS): a step s and the change y it made in the exact gradient satisfy y = H s.
 
 The smooth part of the penalty has a curvature too, known exactly: the *ridge*. It is kept apart, because it changes
@@ -172,19 +172,19 @@ def _weigh_coupled(
     )
 
 
-# Older secant pairs are forgotten when columns join. Chosen by eye.
+# Older secant pairs are forgotten when columns join. Set by judgement.
 MAX_PAIRS = 5
 # Exact second derivative of the coupled bags first; where it makes the sum indefinite, ever safer stand-ins. The two
 # ends are given (exact, EM majorizer), those between tried on the study of benchmarks/study_memory.py: where the exact
 # one is hardly indefinite, half a majorizer is far too stiff, and one penalty took minutes; with 0.05 it takes 0.5 s.
 BLENDS = (0.0, 0.05, 0.5, 1.0)
-# Cosine between step and change of gradient below which the bend they show is rounding; chosen by eye.
+# Cosine between step and change of gradient below which the bend they show is rounding; set by judgement.
 SMALLEST_BEND = 1e-12
 # Blocks of sampled rows that are there at once, in the worst case: one with half as much room again, and the one that
 # it takes over from, or its product with the factors. Matrices of the columns beside them: Gram, Hessian, their sums
 # and factors. Counted below, and rounded up.
 BLOCKS, MATRICES = 3, 6
-# Of the diagonal: what a semidefinite Gram matrix may lack to be definite. Chosen by eye.
+# Of the diagonal: what a semidefinite Gram matrix may lack to be definite. Set by judgement.
 ROUNDING_RIDGE = 1e-10
 
 
@@ -266,7 +266,7 @@ class Curvature:
             self._apply_pairs()
 
     def refresh(self, z: Floats, columns: Ints) -> None:
-        """Build the matrix anew at scores z."""
+        """Build the matrix again at scores z."""
         self._set_columns(columns)
         self._pairs: deque[_SecantPair] = deque(maxlen=MAX_PAIRS)
         self._room = self._block = np.empty((0, 0))  # makes room for the next

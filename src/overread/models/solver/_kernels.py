@@ -12,7 +12,7 @@ from overread.columns import add_columns, dot_columns
 from overread.models.loss._kernels import bag_terms, plain_terms
 
 # Rows x columns of one block: small enough (256 or 512 kB) that its second use, for the gradient, finds it in the
-# second-level cache. The bounds on its rows are chosen by eye.
+# second-level cache. The bounds on its rows are set by judgement.
 BLOCK_CELLS = 65536
 
 

@@ -26,9 +26,9 @@ Ints = NDArray[np.int64]
 
 # Share of the promised decrease that a step must keep: Nocedal and Wright, Numerical Optimization, section 3.1.
 ARMIJO = 1e-4
-# Bounds against endless loops, chosen by eye.
+# Bounds against endless loops, set by judgement.
 MAX_HALVINGS = 40
-# The next four change the way, and not the answer within tol; no record of trials is kept: taken as chosen by eye.
+# The next four change the way, and not the answer within tol; no record of trials is kept: taken as set by judgement.
 # A step that leaves more than this part of the violation asks for fresh curvature.
 SLOW = 0.6
 # A column joins the working set when its extrapolated gradient reaches this part of its kink.
@@ -39,7 +39,7 @@ INNER_OF_TOLERANCE = 0.2
 # Steps after which the gap is looked at: three times what a alpha takes on the table in docs/explanation/model.md.
 PATIENCE = 25
 # The conditions are tightened by at most this factor to bring the gap down. It takes twice the share of the penalty in
-# the objective, at most 2; where more is needed the bound is loose, not the point. Chosen by eye.
+# the objective, at most 2; where more is needed the bound is loose, not the point. Set by judgement.
 WORTH_TIGHTENING = 100.0
 # Objectives closer than this are equal up to rounding: some 50 units in the last place.
 ROUNDING = 1e-14
@@ -271,7 +271,7 @@ class NewtonSolver:
         return working[(point.w[working] != 0) | (np.abs(point.gradient[working]) >= kinks)]
 
     def _refresh_after_slow_step(self, free: Ints) -> None:
-        """Build the curvature anew; if it was fresh and the step slow all the same, from more rows from now on.
+        """Build the curvature again; if it was fresh and the step slow all the same, from more rows from now on.
 
         Where a stand-in makes steps slow, more rows do not help, but secant pairs do, which a refresh would forget.
         """

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 CAP = 50.0
 # Beyond it exp underflows altogether: exp(-745) is the smallest double.
 BRACKET = 740.0
-# The way to a single alpha ends here at the latest, times alpha_max; chosen by eye.
+# The way to a single alpha ends here at the latest, times alpha_max; set by judgement.
 LOWEST = 1e-4
 
 

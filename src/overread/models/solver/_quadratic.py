@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 # and (100, 100) took the same time within noise, (30, 5) up to a sixth more; one run each, of an earlier form of this.
 SWEEPS_FIRST = 30
 SWEEPS_BETWEEN = 20
-# Bound against endless loops, as where the tolerance is below rounding; up to 5 rounds are usual. Chosen by eye.
+# Bound against endless loops, as where the tolerance is below rounding; up to 5 rounds are usual. Set by judgement.
 MAX_ROUNDS = 30
 # Of the diagonal: added where columns are dependent up to rounding, the smallest that gives a factor. By eye.
 RIDGES = (1e-14, 1e-11, 1e-8, 1e-5)

@@ -29,7 +29,7 @@ from overread.simulate.chest._thorax import BASE_Y_MM, N_RIBS, SPINE_Z_MM, Cage,
 Scalar = TypeVar("Scalar", bound=np.floating)
 Floats = NDArray[np.float32]
 
-# Depths and heights of what is drawn here, set by eye.
+# Depths and heights of what is drawn here, set by judgement.
 ARM_Z_MM = 5.0
 SHOULDER_Y_MM = 40.0
 BREAST_Z_MM = -100.0
@@ -187,7 +187,7 @@ def abdominal_gas(view: Projection, diaphragm: Diaphragm, *, seed: int) -> Float
 Masks = NDArray[np.bool_]
 Points = NDArray[np.float64]
 
-# Shapes and amounts of bone were set by eye against NIH radiographs; see docs/explanation/phantom.md.
+# Shapes and amounts of bone were set by judgement against NIH radiographs; see docs/explanation/phantom.md.
 RIB_HALF_HEIGHT_MM = 7.2
 RIB_HALF_THICKNESS_MM = 3.6
 RIB_DEPTH_MM = 7.0

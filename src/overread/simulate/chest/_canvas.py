@@ -159,7 +159,7 @@ Points = NDArray[np.float64]
 
 # Absorption a mm. Soft tissue lies between NIST's values for ICRU-44 tissue at 80 keV (0.0193) and 100 keV (0.0179).
 SOFT_ABSORPTION = 0.0185
-# Of bone above soft tissue, set by eye against NIH radiographs; NIST's cortical bone has 0.024 at 80 keV, 0.057 at 50.
+# Of bone above soft tissue, judged against NIH radiographs; NIST's cortical bone has 0.024 at 80 keV, 0.057 at 50.
 CORTEX = 0.075
 MARROW = 0.024
 

@@ -19,10 +19,10 @@ Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 Points = NDArray[np.float64]
 
-# A mm, set by eye: calcium near the cortex of bone, metal so that a lead is nearly white.
+# A mm, set by judgement: calcium near the cortex of bone, metal so that a lead is nearly white.
 CALCIUM_ABSORPTION = 0.07
 METAL_ABSORPTION = 0.35
-# The area of a disc of 7 mm; smaller crossings are not listed. Chosen by eye.
+# The area of a disc of 7 mm; smaller crossings are not listed. Set by judgement.
 SMALLEST_CROSSING_MM2 = 40.0
 
 

@@ -13,11 +13,11 @@ from overread.simulate.chest._patient import Patient, row_bands, stream
 
 Floats = NDArray[np.float32]
 
-# The veil of scatter is this wide and 2.5 times as wide, half each; set by eye.
+# The veil of scatter is this wide and 2.5 times as wide, half each; set by judgement.
 SCATTER_SPREAD_MM = 45.0
-# Set by eye and by the gradients of NIH radiographs (docs/explanation/phantom.md).
+# Set by judgement and by the gradients of NIH radiographs (docs/explanation/phantom.md).
 DETECTOR_BLUR_MM = 0.37
-# Shares of radiographs with a visible collimator, and of those that are blackened outside it; set by eye.
+# Shares of radiographs with a visible collimator, and of those that are blackened outside it; set by judgement.
 COLLIMATED_SHARE = 0.22
 BLACKENED_SHARE = 0.6
 PENUMBRA_MM = 1.2

@@ -31,7 +31,7 @@ Masks = NDArray[np.bool_]
 
 # Relative to soft tissue; inflated lung weighs about 0.26 g / cm3.
 LUNG_DENSITY = 0.27
-# Of drawn vessels, relative to soft tissue; set by eye.
+# Of drawn vessels, relative to soft tissue; set by judgement.
 VESSEL_CONTRAST = 2.6
 # Deviation of the fine texture in mm of tissue, and the exponent of its power spectrum: set so that power and slope in
 # the lungs come near those of NIH radiographs (table in docs/explanation/phantom.md).

@@ -30,7 +30,7 @@ Points = NDArray[np.float64]
 AnyFloats = NDArray[np.floating]
 
 N_RIBS = 12
-# All lengths of the cage were set by eye against NIH radiographs; see docs/explanation/phantom.md.
+# All lengths of the cage were set by judgement against NIH radiographs; see docs/explanation/phantom.md.
 SPINE_Z_MM = 62.0
 APEX_Y_MM = -10.0
 BASE_Y_MM = 205.0
@@ -111,7 +111,7 @@ def make_cage(patient: Patient, *, seed: int) -> Cage:
 Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 
-# Set by eye against NIH radiographs; see docs/explanation/phantom.md.
+# Set by judgement against NIH radiographs; see docs/explanation/phantom.md.
 HEART_Z_MM = -30.0
 HEART_TOP_MM = 88.0
 BORDER_SMOOTHING_MM = 5.0
@@ -209,13 +209,13 @@ def _airway(view: Projection, rng: np.random.Generator) -> Floats:
 
 Indices = NDArray[np.int64]
 
-# Set by eye against NIH radiographs, like all shapes here; see docs/explanation/phantom.md.
+# Set by judgement against NIH radiographs, like all shapes here; see docs/explanation/phantom.md.
 PLEURA_MM = 6.0
 # Share of the cage's depth that is lung before and behind the heart.
 AIR_LEFT_BY_HEART = 0.27
 LEAF_RADIUS_MM = 0.45
 THICKEST_MM = 6.0
-# Murray's law has the exponent 3; a smaller one makes the stems thicker. Set by eye.
+# Murray's law has the exponent 3; a smaller one makes the stems thicker. Set by judgement.
 MURRAY = 2.35
 TARGETS_PER_TREE = 260
 # How much a short way from the root counts against a short branch, and how long a branch may be without a bend.

@@ -20,7 +20,7 @@ Label = Literal["bright", "dark"]
 Map = NDArray[np.float32]
 
 # Colour towards which a bright lesion moves the ground, and how far at conspicuity 1; blood of a dark one at
-# conspicuity 1, in thicknesses of a root vessel. Chosen by eye.
+# conspicuity 1, in thicknesses of a root vessel. Set by judgement.
 BRIGHT = (0.98, 0.86, 0.42)
 BRIGHT_PER_CONSPICUITY = 0.16
 BLOOD_PER_CONSPICUITY = 0.28

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from overread._text import short_repr
 from overread.errors import InvalidInputError
 
-# Everything below is chosen by eye, in shares of the field's radius where it is a length.
+# Everything below is set by judgement, in shares of the field's radius where it is a length.
 ROOT_RADIUS = 0.016
 LEAST_RADIUS = 0.0028
 STEP = 0.025
@@ -131,7 +131,7 @@ Mask = NDArray[np.bool_]
 
 # Rows and columns; about a third of the width of a fundus photograph of 2001, so that a demo is fast.
 SHAPE = (432, 560)
-# What is not said otherwise is chosen by eye, beside fundus photographs; lengths are shares of the field's radius.
+# What is not said otherwise is set by judgement, beside fundus photographs; lengths are shares of the field's radius.
 FIELD_SHARE = 0.97
 GROUND = (0.62, 0.33, 0.12)
 DISC = (0.95, 0.72, 0.36)

@@ -31,9 +31,9 @@ from overread.study.executors._outcome import Outcome, read_task, refuse_other_v
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# A scheduler that answers at all answers within a second; chosen by eye for slow networks.
+# A scheduler that answers at all answers within a second; set by judgement for slow networks.
 TIMEOUT_SECONDS = 30
-# A worker imports the package for its answer; chosen by eye.
+# A worker imports the package for its answer; set by judgement.
 ANSWER_SECONDS = 120
 _SHARED: dict[str, Client] = {}
 # Of Dask's loggers, before they were silenced.

@@ -22,7 +22,7 @@ from overread.study.executors._outcome import Fault, Frame, Outcome, encode_fram
 START_SECONDS = 300.0
 # On a new installation the first image also waits for numba to compile; killing that would never end.
 COMPILE_SECONDS = 1800.0
-# From the end of its answers to the end of the process; chosen by eye, it takes milliseconds.
+# From the end of its answers to the end of the process; set by judgement, it takes milliseconds.
 END_SECONDS = 10.0
 
 
@@ -39,7 +39,7 @@ class OverdueError(Exception):
 
 
 class IsolatedWorker:
-    """One worker process, started when it is needed and started anew after it died.
+    """One worker process, started when it is needed and started again after it died.
 
     Parameters
     ----------

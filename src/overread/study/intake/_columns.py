@@ -21,7 +21,7 @@ from overread.tables import SCHEMAS
 
 # Looked at without being asked: what a reader of the report would ask for, and what `overread init` may write.
 KNOWN = ("sex", "age_group", "view", "scanner", "manufacturer", "site")
-# More groups than this leave few objects in each, and a table that nobody reads; chosen by eye.
+# More groups than this leave few objects in each, and a table that nobody reads; set by judgement.
 MOST_VALUES = 8
 UNKNOWN = "not stated"
 # Columns of numbers that a description of images has, and how it calls them.
@@ -110,7 +110,7 @@ OWN = (
     "reader_codes",
     "adjudication",
 )
-# A spreadsheet of marks has some megabytes at most; looking at others would make people wait. Both chosen by eye.
+# A spreadsheet of marks has some megabytes at most; looking at others would make people wait. Both set by judgement.
 LARGEST_BYTES, MOST_FILES = 5_000_000, 20
 READERS = "--readers A,B or --readings TABLE where not all read all"
 

@@ -64,7 +64,7 @@ SALT_FILE = ".patient_salt"
 SALT, LARGEST_SALT, PRIVATE = re.compile(rb"[0-9a-f]{64}"), 64, 0o600
 NO_SALT = (
     "is not the secret that init wrote, 64 hexadecimal digits: with another one, every patient gets another id (put the"
-    " old file back; or take it away, and images.csv too, to begin anew)"
+    " old file back; or take it away, and images.csv too, to begin again)"
 )
 # What init itself writes: stopped in the middle, it may be given again.
 OWN_FILES = {
@@ -216,7 +216,7 @@ def make_study(
 class _Looked:
     """What there is: the folder's images table, usable files, why the others are not, and what the pictures show.
 
-    Where the table is made anew (``is_fresh``), files without a size of a pixel are not usable.
+    Where the table is made again (``is_fresh``), files without a size of a pixel are not usable.
     """
 
     table: Path | None
@@ -293,7 +293,7 @@ def _look(
 def _list_images(
     looked: _Looked, ids: str | None, salt: str, *, unsaid: Sequence[str], drop: Sequence[str]
 ) -> _Listed:
-    """Make the images table anew, or find the files of the one that is there and add those that came since."""
+    """Make the images table again, or find the files of the one that is there and add those that came since."""
     found, table = looked.found, looked.table
     if looked.is_fresh or table is None:
         return _Listed(_with_description(_new_table(found, ids, salt), found, unsaid))

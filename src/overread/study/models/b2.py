@@ -24,7 +24,7 @@ from overread.study.models.base import Fold, Parameters, StudyModel, bound_memor
 if TYPE_CHECKING:
     from overread.study._settings import Settings
 
-# Chosen by eye: each draw refits the mixture, and fewer give the ends of an interval no meaning.
+# Set by judgement: each draw refits the mixture, and fewer give the ends of an interval no meaning.
 LEAST_DRAWS = 20
 
 

@@ -102,7 +102,7 @@ def _best_first(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
-# Not the very ends, which are oddities; chosen by eye.
+# Not the very ends, which are oddities; set by judgement.
 QUANTILES = {"low": 0.03, "high": 0.97}
 COLUMNS = ["feature", "end", "image_id", "x", "y", "radius", "value"]
 
@@ -143,11 +143,11 @@ def _choose_row(
     return int(order[next(fresh, place)])
 
 
-# A mark is of another scale if it is half as wide, and of the same if it is not wider by half; chosen by eye.
+# A mark is of another scale if it is half as wide, and of the same if it is not wider by half; set by judgement.
 OTHER_SCALE, SAME_SCALE = 2.0, 1.5
 # More small marks in a large one make a region no better an example.
 ENOUGH_SMALL = 3
-# Of the view to the marks, so that their surroundings can be seen; chosen by eye.
+# Of the view to the marks, so that their surroundings can be seen; set by judgement.
 ZOOM = 1.6
 
 

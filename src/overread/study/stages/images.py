@@ -30,7 +30,7 @@ from overread.tables import named, outside_the_image, raise_or_warn
 
 # Features of many images are written together, in blocks of 64 MB, so that a part of a column is a write of some size.
 CELLS_AT_ONCE = 2**24
-# A table of one image takes thousands of bytes beside its rows; so many of them are joined early. Chosen by eye.
+# A table of one image takes thousands of bytes beside its rows; so many of them are joined early. Set by judgement.
 TABLES_AT_ONCE = 1000
 EMPTY_FILE = digest_of_bytes(b"")
 TABLES = (

@@ -1,4 +1,4 @@
-"""Figures of all patients where there are too few for a test set: every choice is made anew inside outer folds.
+"""Figures of all patients where there are too few for a test set: every choice is made again inside outer folds.
 
 In each outer fold everything that a run does with training + validation is done with the rest: the grid, the settings
 by inner folds, the fit with its normalization, the score map, the thresholds, and which model is supported. The

@@ -237,7 +237,7 @@ class Workspace:
         }
 
     def _forget(self, written: Iterable[str]) -> None:
-        """Drop what was loaded of files that were written anew, and every view that is made of them."""
+        """Drop what was loaded of files that were written again, and every view that is made of them."""
         stale = set(written)
         while more := {view.name for view in self._views.values() if stale & {*view.reads}} - stale:
             stale |= more

@@ -22,7 +22,7 @@ export class MarkPanel {
   }
 
   show(marks, selected, viewer, open) {
-    // Rows are built anew. The focus is carried over by the field's name where keys are meant for it; after a click on
+    // Rows are built again. The focus is carried over by the field's name where keys are meant for it; after a click on
     // the slider they are meant for the picture again.
     const active = document.activeElement;
     const field = active?.closest?.(".marks") && active.matches(":focus-visible") ? active.name : null;

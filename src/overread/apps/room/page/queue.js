@@ -11,7 +11,7 @@ const WAITS = [0.5, 1, 2, 4];
 // How long a screen waits for changes on their way before it asks the server how things are; by eye.
 const SETTLE_MS = 1500;
 
-// Times that a change is offered anew after the server said that the item has moved on.
+// Times that a change is offered again after the server said that the item has moved on.
 const MOST_REBASES = 8;
 
 function request(action) {
