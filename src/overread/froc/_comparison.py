@@ -30,7 +30,7 @@ from overread.froc._curve import MEASURES, check_targets
 from overread.froc._kernels import permuted_differences
 from overread.froc._matching import Matching
 from overread.marks import ELLIPSE_COLUMNS
-from overread.tables import UNIT_WORDS, name_lengths
+from overread.tables import LengthUnit, name_lengths
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
 # The same, with lengths that end in their unit.
 NAMED_COLUMNS = {
     *TRUTH_COLUMNS,
-    *(name for unit in UNIT_WORDS for name in name_lengths(ELLIPSE_COLUMNS, unit)),
+    *(name for unit in get_args(LengthUnit) for name in name_lengths(ELLIPSE_COLUMNS, unit)),
 }
 
 
