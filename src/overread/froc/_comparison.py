@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -31,16 +30,11 @@ from overread.froc._curve import MEASURES, check_targets
 from overread.froc._kernels import permuted_differences
 from overread.froc._matching import Matching
 from overread.marks import ELLIPSE_COLUMNS
-from overread.tables import LengthUnit, name_lengths
+from overread.tables import ENDINGS
 
 Floats = NDArray[np.float64]
 
 TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
-# The same, with lengths that end in their unit.
-NAMED_COLUMNS = {
-    *TRUTH_COLUMNS,
-    *(name for unit in get_args(LengthUnit) for name in name_lengths(ELLIPSE_COLUMNS, unit)),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +192,9 @@ def _same_truth(first: Matching, second: Matching) -> bool:
             return False
     else:
         one, two = first.strata, second.strata
-    known = [name for name in one.columns if name in two.columns and name in NAMED_COLUMNS]
+    known = [
+        name for name in one.columns if name in two.columns and ENDINGS.get(name, (name,))[0] in TRUTH_COLUMNS
+    ]
     return all(np.array_equal(one[name].to_numpy(), two[name].to_numpy()) for name in known)
 
 

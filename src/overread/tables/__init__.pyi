@@ -42,6 +42,7 @@ from ._sheets import Sheet as Sheet
 from ._sheets import read_sheet as read_sheet
 from ._spelling import likeness_of as likeness_of
 from ._spelling import visible_text as visible_text
+from ._units import ENDINGS as ENDINGS
 from ._units import LENGTHS as LENGTHS
 from ._units import UNIT_WORDS as UNIT_WORDS
 from ._units import LengthUnit as LengthUnit
