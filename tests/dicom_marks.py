@@ -1,7 +1,5 @@
 """Two DICOM images and a mark set on them, for the tests of DICOM documents."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import subprocess

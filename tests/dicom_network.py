@@ -1,7 +1,5 @@
 """Both ends of a node: an archive that takes documents, and a modality that sends images; on loopback alone."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -29,7 +27,7 @@ class Archive:
         self._server: Any = None
         quiet_network_log()
 
-    def __enter__(self) -> Archive:
+    def __enter__(self) -> "Archive":
         entity = AE(ae_title="ARCHIVE")
         for document_class in (SR, PR):
             entity.add_supported_context(document_class)

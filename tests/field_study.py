@@ -1,7 +1,5 @@
 """A small study of colour pictures: dark and pale blobs on a textured field with vessels, marked by four readers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import cv2

@@ -1,7 +1,5 @@
 """A node in a process of its own, so that it can be killed. Run as a script, it has the stand-in for a detector."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

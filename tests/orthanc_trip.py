@@ -4,8 +4,6 @@ Orthanc listens at every address of the machine, which its configuration cannot 
 network namespace that has nothing but loopback (``unshare --net``); nobody outside can reach them.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

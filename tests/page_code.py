@@ -1,7 +1,5 @@
 """Blocks of Python of a page of the documentation, run one after the other."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

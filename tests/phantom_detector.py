@@ -1,7 +1,5 @@
 """A small real detector: soft model on a few families of features of three phantoms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pictures with planted blobs and lines, for the tests of this room."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from overread.domains import PictureImage

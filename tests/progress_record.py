@@ -1,7 +1,5 @@
 """A bar that notes what it is told, for tests of work that counts its steps."""
 
-from __future__ import annotations
-
 from overread._terminal import ProgressBar
 
 

@@ -1,7 +1,5 @@
 """Constructed radiographs: bright things on a ramp."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from overread.features import Anatomy, Quality

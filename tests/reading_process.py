@@ -4,8 +4,6 @@ Run as a script it serves a prepared room without limits: ``reading_process.py F
 in which a request has to begin, and the address of a proxy or a word that is none, it has the limits of every room.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """What the tests of the reading room share: a small study, its room, and visitors who speak HTTP to it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """A detector that needs no time: what it finds follows from the pixels, and it counts what it is asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The stages of a small study up to its results, done once; and a way to call one stage alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

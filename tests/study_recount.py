@@ -1,7 +1,5 @@
 """Sensitivities and false positives counted again from a run's tables, without the package's own matching."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 

@@ -3,8 +3,6 @@
 The module lies on ``sys.path`` (conftest), so that worker processes can import it by name.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal
@@ -125,7 +123,7 @@ def spec(**options: object) -> PipelineSpec:
     return PipelineSpec("study_stand_in:pipeline", options)
 
 
-def pipeline(**options: object) -> BlobPipeline:
+def pipeline(**options: object) -> "BlobPipeline":
     """Make the pipeline in a worker."""
     return BlobPipeline(**options)
 

@@ -1,7 +1,5 @@
 """Copy studies, compare the folders of their runs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the pages point to is there."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

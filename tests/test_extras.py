@@ -1,7 +1,5 @@
 """A plain installation, without any extra, runs the chain; what needs an extra says which."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

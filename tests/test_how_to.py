@@ -4,8 +4,6 @@ A block with a caption is a file: a new one, or, as a diff, lines that are added
 Python without a caption run one after the other.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every public record with arrays or tables prints as one line, and as a small table in a notebook."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

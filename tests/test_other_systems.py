@@ -1,7 +1,5 @@
 """What Windows does not have is not asked for when a module is imported."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

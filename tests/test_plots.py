@@ -1,7 +1,5 @@
 """Figures belong to no window, and the same figure is the same file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

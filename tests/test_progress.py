@@ -1,7 +1,5 @@
 """Progress: plain lines where nobody sees a terminal, a live line where somebody does."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -1,7 +1,5 @@
 """Every promise of docs/reference/promises.md names a test that exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

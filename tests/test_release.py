@@ -1,7 +1,5 @@
 """What a release says of itself is said once, and alike."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

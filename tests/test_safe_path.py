@@ -1,7 +1,5 @@
 """A folder of data brings Python files of its own; no process of ours runs them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

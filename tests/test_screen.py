@@ -1,7 +1,5 @@
 """Whatever is printed, a terminal only shows it."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

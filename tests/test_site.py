@@ -1,7 +1,5 @@
 """The documentation site, as ``make docs`` built it: nothing public is missing, nothing is loaded from elsewhere."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from functools import cache

@@ -1,7 +1,5 @@
 """Every part of the package once, small: compiles its kernels, and writes the bytes of all results."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small tables, and a small honest bag classifier: the tools are tested apart from the project's models."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

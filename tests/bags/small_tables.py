@@ -1,7 +1,5 @@
 """Rows of the tables that the tests of bags share."""
 
-from __future__ import annotations
-
 
 def candidate(image, name, x, y):
     return {"image_id": image, "candidate_id": name, "x_mm": x, "y_mm": y, "radius_mm": 4.0, "response": 1.0}

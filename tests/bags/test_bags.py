@@ -1,7 +1,5 @@
 """The container: constructors, indexing as numpy does it, and HOSTILE rows 15, 16, 49-53."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Calibration against scikit-learn: on hard labels, and on soft ones written as two weighted copies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit

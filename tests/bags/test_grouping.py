@@ -5,8 +5,6 @@ From bags back to tables.
 Weights and patients of bags, by image.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """HOSTILE rows 21-27: what labels may be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -4,8 +4,6 @@ A trap test asserts what scikit-learn does today, not what we wish: when one fai
 and the remedy must change.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sklearn

@@ -3,8 +3,6 @@
 Transformers of rows inside pipelines of bags, against scikit-learn on the flat rows.
 """
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """A candidate on several objects trains with the label of the most probable one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

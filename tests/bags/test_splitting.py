@@ -1,7 +1,5 @@
 """Folds and parts: groups whole, labels shared evenly, leaks refused."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import numpy as np
 import pandas as pd

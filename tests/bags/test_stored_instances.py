@@ -1,7 +1,5 @@
 """Instances in a file, against the same matrix in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -4,8 +4,6 @@ Ids: kept exactly, in order of first appearance, and never guessed.
 HOSTILE rows 1-3, 14, 42-45: what a matrix of instances may be.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

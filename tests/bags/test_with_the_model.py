@@ -1,7 +1,5 @@
 """The soft MIL model in scikit-learn's tools and in ours, on synthetic and on real bags."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

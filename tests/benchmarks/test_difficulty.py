@@ -1,7 +1,5 @@
 """How hard a cohort is, against the filter's formula."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

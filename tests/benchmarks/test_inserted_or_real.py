@@ -1,7 +1,5 @@
 """Samples that differ are told apart, samples that do not are not; of an image its best candidate is kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from benchmarks.inserted_or_real import keep_best, keep_like_real, tell_apart

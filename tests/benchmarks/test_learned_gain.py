@@ -1,7 +1,5 @@
 """Columns of other weights have the names that the family has."""
 
-from __future__ import annotations
-
 from benchmarks.learned_gain import name_columns
 
 from overread.features import CATALOGUE

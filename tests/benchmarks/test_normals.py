@@ -1,7 +1,5 @@
 """Which radiographs may be trained on."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from benchmarks.normals import list_normals

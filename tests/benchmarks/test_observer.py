@@ -1,7 +1,5 @@
 """The observer that is told what to look for, where its answer is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from benchmarks.observer import POINTS, REMOVE_TREND, View, answer, look_for, move_nodule

@@ -1,7 +1,5 @@
 """What variants of the learned network are compared by, and how batches are turned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from benchmarks.learned_examples import LOOKS, Examples

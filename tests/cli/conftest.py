@@ -1,7 +1,5 @@
 """Commands as a shell would run them, and studies that marks are imported into."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

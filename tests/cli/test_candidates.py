@@ -1,7 +1,5 @@
 """`overread candidates` on folders."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

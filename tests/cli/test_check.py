@@ -1,7 +1,5 @@
 """``overread check``: all problems at once, by file and row."""
 
-from __future__ import annotations
-
 import json
 
 from overread.cli import check as check_module

@@ -1,7 +1,5 @@
 """What the commands share: seeds, places, spacings, the loop over images, simulated studies, and how they print."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`overread compare`: two models in one file or in two."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The demo is the whole chain on pixels, small: here it is looked at from the outside."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """``overread export``: out to a tool and back again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`overread features`: the catalogue on the screen, and features of candidates on a folder."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`overread froc` on files of someone else's detector."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields
 from math import inf, nan

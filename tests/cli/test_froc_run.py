@@ -1,7 +1,5 @@
 """`overread froc` on the tables of a run gives what the run's report says of its test images."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """Names out of files, in every command that prints names: a terminal shows them, and obeys none."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

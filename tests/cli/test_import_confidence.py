@@ -1,7 +1,5 @@
 """Confidence survives Label Studio, VIA and CVAT, on the scale that it has, or its loss is said."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

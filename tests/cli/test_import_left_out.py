@@ -1,7 +1,5 @@
 """A reading that was left out for shapes that are not read never comes back as "read, nothing found"."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``overread import``."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Structured reports and presentation states that `export` writes come back into their own study by `import`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """One reader under two spellings is one reader, or a question, in every format and in tables."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A cell that cannot be read is never "nothing marked", and no number is taken in two ways."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -4,8 +4,6 @@ The image has 500 x 610 px of 0.7 mm. A mark is given by its place as a share of
 follow from the image alone, whatever the copy's size.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ The documents have the structure that dcmjs gives them (TID 300 and 320): coordi
 FROM, no image region, one tracking identifier for all marks of a tool.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

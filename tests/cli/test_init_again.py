@@ -1,7 +1,5 @@
 """`init` given again takes what it left out before, takes a table of spacings, and says what stays out and why."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import cv2

@@ -3,8 +3,6 @@
 The server runs in an environment of its own (``make label-studio``) on the loopback; without it the test is skipped.
 """
 
-from __future__ import annotations
-
 import http.cookiejar
 import json
 import os

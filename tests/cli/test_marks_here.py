@@ -1,7 +1,5 @@
 """A table of foreign images is refused; marks here stand beside those of the lock."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """`overread merge` and `overread readers` on a study folder, from the command line's side."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

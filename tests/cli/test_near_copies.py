@@ -1,7 +1,5 @@
 """Copies that differ in a bit, or of which only features are there, are refused under another patient."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Nothing advises nested votes, which lower the AUC of the label where it can be measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

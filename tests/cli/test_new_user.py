@@ -1,7 +1,5 @@
 """What somebody meets who follows the README with his own export: each answer names what to do next."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``overread node``: a process that is stopped, killed, and asked what it did."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading

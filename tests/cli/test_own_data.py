@@ -1,7 +1,5 @@
 """The walk of a new user, small: DICOM of many kinds, broken files, a German spreadsheet; no command stumbles."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Commands on a study of colour pictures, as its study.toml says."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """`overread plan`: every kind of plan, as people and as programs see it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, replace

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 MARK = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"

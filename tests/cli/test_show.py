@@ -1,7 +1,5 @@
 """`overread show` on one image."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

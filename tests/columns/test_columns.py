@@ -1,7 +1,5 @@
 """Products with features in memory, against numpy; and the solver's step where not all columns are held."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.models.solver.problems import draw

@@ -3,8 +3,6 @@
 Numbers by which columns of a file are standardized, against numpy and against the whole matrix at once.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

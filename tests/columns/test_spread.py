@@ -1,7 +1,5 @@
 """Fits on a real Dask cluster of two processes: the model of one process, also when workers are killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Waits end: with an answer, or with an error that says what to do."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

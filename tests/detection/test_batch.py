@@ -1,7 +1,5 @@
 """Images one after the other: taken up again to the same bytes, and no image costs another."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

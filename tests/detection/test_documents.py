@@ -1,7 +1,5 @@
 """Detections as DICOM documents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Marks per image here, beside those where the threshold was locked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import betabinom

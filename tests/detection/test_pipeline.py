@@ -1,7 +1,5 @@
 """One image under a request: the same in this process and in one that was told of it in plain values."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

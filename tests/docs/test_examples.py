@@ -1,7 +1,5 @@
 """The examples of every page, and of every module that is not public by name, run as printed."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from importlib import import_module

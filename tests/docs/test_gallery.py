@@ -1,7 +1,5 @@
 """The scripts of docs/examples run and draw, and their pages hold what they say."""
 
-from __future__ import annotations
-
 import cv2
 import pytest
 from gallery import list_examples, list_gallery, run_example, write_gallery, write_page

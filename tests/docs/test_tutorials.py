@@ -1,7 +1,5 @@
 """Each tutorial is followed to the letter, in an empty folder; what it shows of the output is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

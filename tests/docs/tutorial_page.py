@@ -1,7 +1,5 @@
 """Follow a page as a reader would: its blocks of commands, Python and settings, in order, in one folder."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """A third kind of images is one class: a study of it runs, and its detector works on new images."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small problem, and the paper's equations written out once more, plainly, in 60 digits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import mpmath

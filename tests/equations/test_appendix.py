@@ -4,8 +4,6 @@ Each is written out as printed, in 60 digits, and must agree with `SoftMILObject
 differences of it. The transcriptions are meant to be naive: products, quotients, no logarithms rearranged.
 """
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 from mpmath import mpf

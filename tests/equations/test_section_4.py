@@ -1,7 +1,5 @@
 """Section 4 of the paper: bag probability, divergence, the two objectives, normalizations, soft labels."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

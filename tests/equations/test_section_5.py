@@ -5,8 +5,6 @@ alpha is what the posterior at that mode makes of it, alpha (w^2 + S) = 1 (MacKa
 regression on bags of the readers' standardized scores, found here by Newton's method.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

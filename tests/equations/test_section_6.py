@@ -1,7 +1,5 @@
 """Section 6: the choice of lambda from two intervals, and what Table 1 counts, each written out once more plainly."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

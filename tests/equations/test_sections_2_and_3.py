@@ -3,8 +3,6 @@
 Areas come from shapely's polygons; of two marks the larger represents the object, so that nothing is drawn at random.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Candidates on constructed images, with everything a family may look at."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

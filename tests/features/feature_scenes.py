@@ -1,7 +1,5 @@
 """Small radiographs with known objects in them, on a 0.7 mm grid, and the anatomy they are set in."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The catalogue: its size, its names, what each entry says; how families describe and stack their features."""
 
-from __future__ import annotations
-
 import keyword
 import re
 

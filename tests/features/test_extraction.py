@@ -1,7 +1,5 @@
 """The table of features: batches, threads, subsets, symmetries of the image, hostile input."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

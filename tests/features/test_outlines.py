@@ -1,7 +1,5 @@
 """The outlines of candidates: known shapes, the fill, and what must not matter."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -3,8 +3,6 @@
 A response is a pair of radiographs that differ only in what is named: the feature must be larger on the first.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 

@@ -1,7 +1,5 @@
 """Texture features: symmetries, hostile input, batches; each family against others' results or the public functions."""
 
-from __future__ import annotations
-
 import mahotas
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The texture features of candidates on constructed images."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from overread.features.families import FAMILIES

@@ -1,7 +1,5 @@
 """Nothing larger than the cap is taken in, and nothing of what is smaller is lost."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import threading

@@ -1,7 +1,5 @@
 """The features on disk, against numpy's own reading of the same file."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Digests are those of the standard, and are remembered only where that is safe."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

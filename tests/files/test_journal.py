@@ -1,7 +1,5 @@
 """Entries that were told are there after a kill, half an entry is none; and one process at a time in a folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

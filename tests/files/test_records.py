@@ -1,7 +1,5 @@
 """A record that is typed once comes back from JSON, and what does not fit is named with its place."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

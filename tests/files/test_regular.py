@@ -1,7 +1,5 @@
 """What is no regular file is refused before it is opened; nothing waits."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

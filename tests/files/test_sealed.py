@@ -1,7 +1,5 @@
 """A sealed file keeps its bytes, and a changed one is noticed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

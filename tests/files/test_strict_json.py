@@ -1,7 +1,5 @@
 """Hostile JSON gives typed errors that name the file."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import FormatError, ModelFileError

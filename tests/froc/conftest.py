@@ -1,7 +1,5 @@
 """A slow FROC from the definition, and random problems, for the tests of the fast one."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Recalibration against searches that know nothing of Newton's method, and against finite differences.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize

@@ -4,8 +4,6 @@ Columns of scores, from a matrix or one by one.
 The picture of a choice: every setting in its place, the chosen one marked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The counting convention, and the records of it in fingerprints and locks."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import InvalidInputError

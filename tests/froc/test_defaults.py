@@ -1,7 +1,5 @@
 """Every default of functions and commands comes from one module."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

@@ -1,7 +1,5 @@
 """*found* and *reached* mean one thing in curves, bootstraps, tables and locks."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Cut at -f, scores on the FP scale are scores cut at the threshold locked for f."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

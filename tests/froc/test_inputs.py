@@ -1,7 +1,5 @@
 """Tables and arrays that a user hands over: what is made of them, and what is refused with its row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """One mark per place: what is shown stands apart, and what is hidden lies on something stronger that is shown."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

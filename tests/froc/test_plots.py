@@ -1,7 +1,5 @@
 """What the figures show, read back from their artists; how they are written."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

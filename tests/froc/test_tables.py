@@ -3,8 +3,6 @@
 The paper's Table 1 printed from its numbers; hostile names in every format.
 """
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ElementTree
 

@@ -5,8 +5,6 @@ damaged files were read and how many refused; anything else ends with exit code 
 numbers of files that once went wrong stand in ``corpus.json`` and are read first, always.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ The files are made by code, so that the corpus is text. A target is right if it 
 `overread.errors.OverreadError` for whatever bytes it gets.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Every reader gets damaged and forged files; it gives a value or an error of ours. `make fuzz` goes on for longer."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Votes and features that the tests, the benchmarks and the peers all make from the seed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Small seeded problems, the same under every NumPy, that the peers solve for ``l1_logistic.json`` and
 ``elastic_net.json``."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

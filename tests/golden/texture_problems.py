@@ -1,7 +1,5 @@
 """Random masked regions of the golden texture values, made the same in both environments."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

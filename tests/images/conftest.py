@@ -1,7 +1,5 @@
 """Let the tests of images import the files they share."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small files of every compressed format, and damage to their pixels: what is read must be equal, or refused."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

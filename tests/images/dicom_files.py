@@ -1,7 +1,5 @@
 """DICOM files made for the tests by pydicom, and where the files of its packages lie."""
 
-from __future__ import annotations
-
 import io
 import struct
 from importlib.util import find_spec

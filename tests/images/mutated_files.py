@@ -5,8 +5,6 @@ and prints one JSON object: how many were read, how many refused, and every othe
 its number goes to FOLDER/progress, so that the parent knows which one a crash or the alarm stopped at.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import signal

@@ -1,7 +1,5 @@
 """Channels of a picture against Pillow's own numbers; images for a viewer against the renderer of the package."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

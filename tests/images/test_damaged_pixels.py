@@ -1,7 +1,5 @@
 """A damaged picture is refused, or read with the pixels it had; what a format cannot tell is counted."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

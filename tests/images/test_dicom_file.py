@@ -1,7 +1,5 @@
 """DICOM: every transfer syntax, and what the attributes make of the numbers, against pydicom."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rendering for the eye: VOI windows and tables as pydicom applies them, apart from the measured values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dicom_files import lookup, pydicom_data, radiograph_dataset, save

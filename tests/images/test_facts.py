@@ -1,7 +1,5 @@
 """What is told of a file beside its pixels: facts of a DICOM header, files of a folder, letters, sketches."""
 
-from __future__ import annotations
-
 import base64
 
 import cv2

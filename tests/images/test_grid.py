@@ -1,7 +1,5 @@
 """Arrays as radiographs: resampling in mm, normalization, sizes of a pixel, and what is refused."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

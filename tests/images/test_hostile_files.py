@@ -1,7 +1,5 @@
 """The rows "Files" of the list of hostile inputs: each gets a typed error, in bounded memory and time."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import sys

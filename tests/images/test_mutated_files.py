@@ -1,7 +1,5 @@
 """Damaged files of every format: refused or read, never a crash, a hang or another exception."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """PNG, TIFF and JPEG: exact numbers, and what a grey image cannot mean is refused."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The gateway on real radiographs."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

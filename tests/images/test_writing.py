@@ -1,7 +1,5 @@
 """Writers: the same pixels and spacing come back, the same arguments give the same bytes, the validator agrees."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

@@ -1,7 +1,5 @@
 """docs/how-to/add_an_import_format.md, done as it says."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

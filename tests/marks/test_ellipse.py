@@ -1,7 +1,5 @@
 """Ellipses and their overlap, against 60-digit arithmetic and shapely polygons."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

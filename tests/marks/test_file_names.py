@@ -1,7 +1,5 @@
 """One image has one id, whatever it is called."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import TableError

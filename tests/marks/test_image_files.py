@@ -1,7 +1,5 @@
 """Image files that are missing."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from overread.marks import check_image_files

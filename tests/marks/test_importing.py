@@ -1,7 +1,5 @@
 """Formats by name and by content; options that exist and options that do not."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

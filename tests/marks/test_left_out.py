@@ -1,7 +1,5 @@
 """What was found is kept, and what was left out with its reason."""
 
-from __future__ import annotations
-
 from overread.marks import FOUND_FILE, list_found_files, read_found, read_left_out
 from overread.tables import write_table
 

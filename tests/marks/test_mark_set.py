@@ -1,7 +1,5 @@
 """A folder of tables is read whole, checked whole, and written whole."""
 
-from __future__ import annotations
-
 import os
 
 import pandas as pd

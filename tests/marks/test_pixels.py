@@ -1,7 +1,5 @@
 """Ellipses keep their points when the plane is scaled."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

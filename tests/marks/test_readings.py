@@ -1,7 +1,5 @@
 """Readings that the user tells."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import TableError, UsageError

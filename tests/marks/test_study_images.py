@@ -1,7 +1,5 @@
 """Imported marks take the ids of the study's images; what the study left out stays out."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

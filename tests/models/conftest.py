@@ -1,7 +1,5 @@
 """Small problems that every file of these tests needs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Boosted trees: scikit-learn's own numbers, kept without scikit-learn's classes."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How much memory is left for columns."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import InvalidInputError

@@ -1,7 +1,5 @@
 """scikit-learn's own checks of an estimator, all of them, none excused."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ E is a typed error that names the place, W an answer with a warning, OK the exac
 this test run, so that an answer without an expected warning is also one without any other.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The how-to page runs, block after block, and finds what its data hide."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

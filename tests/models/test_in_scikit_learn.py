@@ -1,7 +1,5 @@
 """The model inside scikit-learn's tools: cross-validation, search, pipelines, several processes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Peak memory of a path: at most 1.5 times X beyond X itself."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The bootstrap draws whole groups, and its spread is that of independent samples.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from benchmarks.baseline_checks import mean_interval, rank_correlation

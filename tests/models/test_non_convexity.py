@@ -1,7 +1,5 @@
 """The default fit beside many other starts, on real multiple-instance data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The exported scorer against onnxruntime, which we did not write."""
 
-from __future__ import annotations
-
 import json
 import sys
 

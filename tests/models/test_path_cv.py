@@ -1,7 +1,5 @@
 """SoftMILPathCV: against a plain loop over folds, and its rule against the definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold

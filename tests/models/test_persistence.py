@@ -1,7 +1,5 @@
 """A saved model comes back bit by bit, or not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Predictions of bags and of instances, against the formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

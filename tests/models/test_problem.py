@@ -4,8 +4,6 @@ From the user's numbers to the solver's problem: units, checks, seeds.
 Standardization against numpy, also where squares overflow.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info

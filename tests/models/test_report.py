@@ -1,7 +1,5 @@
 """The certificate, and what is said aloud of it."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Behaviour of the estimator: input, weights, units of lambda, starts, determinism."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The path is what single fits would give, one after the other, for less."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

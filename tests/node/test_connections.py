@@ -1,7 +1,5 @@
 """Peers that say nothing, too little, or too much: they cost their own connection and nobody else's."""
 
-from __future__ import annotations
-
 import gc
 import socket
 import threading

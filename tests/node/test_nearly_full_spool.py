@@ -1,7 +1,5 @@
 """A spool that is nearly full refuses images while it can still work on those it has."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

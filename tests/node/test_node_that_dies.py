@@ -1,7 +1,5 @@
 """Only an image that kills a process of its own again and again is given up."""
 
-from __future__ import annotations
-
 import pytest
 from pydicom import dcmread
 

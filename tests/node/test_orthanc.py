@@ -1,7 +1,5 @@
 """A node beside a real Orthanc: images from it, documents to it, and back exactly."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a node takes, and from whom."""
 
-from __future__ import annotations
-
 import gc
 import socket
 import struct

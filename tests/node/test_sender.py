@@ -1,7 +1,5 @@
 """Documents to the destination, whatever it answers."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """A node from image to archive, with pynetdicom's own client on both ends."""
 
-from __future__ import annotations
-
 import collections
 import gc
 import os

@@ -1,7 +1,5 @@
 """The folder of a node: images on the device before they are acknowledged, and nothing half."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from contextlib import closing, suppress

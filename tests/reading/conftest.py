@@ -1,7 +1,5 @@
 """A room for each test that asks for one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page's files are kept by browsers as long as they are the same, and no longer."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """What the endpoints answer, and above all what they do not: no reader learns of another, whatever they ask."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What is drawn in a browser is what the tables hold, at any zoom and with pixels of any shape."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

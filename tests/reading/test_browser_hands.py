@@ -1,7 +1,5 @@
 """The reading room by keys alone, and by fingers on a phone of 390 px."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

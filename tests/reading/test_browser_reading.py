@@ -1,7 +1,5 @@
 """Readers at work: drawing, undoing, losing the connection, coming back; two tabs; a server that is gone."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """The detector's marks after the reader's own are locked, and the chair's decisions, in a browser."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Sixty hostile requests: each is refused, tells nothing, and changes nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from reading_room import OpenRoom, Visitor, make_study, new_id, write_detections

@@ -1,7 +1,5 @@
 """Silent connections, forged addresses and floods keep no reader out of the room."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import resource

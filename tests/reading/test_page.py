@@ -1,7 +1,5 @@
 """Keys, drags and inversion of the reading page mean what the reader means, in a browser."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pydicom
 import pytest

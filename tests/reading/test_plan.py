@@ -1,7 +1,5 @@
 """What the owner says is kept or refused, and readers read the pictures that the others read."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

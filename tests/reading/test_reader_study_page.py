@@ -1,7 +1,5 @@
 """The page of a reader study has one sign, intervals of areas, no test of equal arms, and cautions on top."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The file of a room is checked when it is opened, and holds every locked reading by itself."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import subprocess

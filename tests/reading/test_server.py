@@ -1,7 +1,5 @@
 """The server as a process: killed amid saves it loses nothing and doubles nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import os

@@ -1,7 +1,5 @@
 """The room follows the study's own settings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

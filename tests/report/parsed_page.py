@@ -1,7 +1,5 @@
 """The page's HTML as tests read it: its sections with their text and tables; every element must be closed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 

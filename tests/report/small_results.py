@@ -1,7 +1,5 @@
 """Results of a small study without pixels: one fitted model, the same with noise, and a mixture by hand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import combinations
 

@@ -3,8 +3,6 @@
 ``pytest tests/report/test_golden.py --rewrite-golden`` writes the files anew; read what changed before it is committed.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What lengths and things are called."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The study's page: what it says, that names are text, and how a real browser shows it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

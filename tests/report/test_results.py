@@ -1,7 +1,5 @@
 """Which run a page shows."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

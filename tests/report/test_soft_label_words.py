@@ -1,7 +1,5 @@
 """A soft label that a discount has changed is not called how often a reader would mark the place."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

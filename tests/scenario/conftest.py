@@ -1,7 +1,5 @@
 """A small scenario, prepared and run once."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small scenario without pixels, for the tests of its modules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from overread.apps.scenario._design import Design

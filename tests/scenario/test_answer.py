@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 
 from small_scenario import small_design

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 from test_results import PER_READER_DESIGN as DESIGN

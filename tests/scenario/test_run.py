@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from shutil import copytree
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A background shared by the tests of this folder."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Can a classifier tell inserted nodules by their seam? High-frequency features around the outline."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.stats import kurtosis

@@ -1,7 +1,5 @@
 """Bright spots: found where they are, apart from each other, in the lung only."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

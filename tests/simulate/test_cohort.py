@@ -1,7 +1,5 @@
 """Tables are written from the journal, whole or not at all, and the user's settings stay."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

@@ -1,7 +1,5 @@
 """Backgrounds of the NIH benchmark: those of the manifest, on its grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

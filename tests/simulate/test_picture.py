@@ -1,7 +1,5 @@
 """The field: round, lit unevenly, with one bright disc and vessels that are dark above all in green."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Two habits: rings around clusters, and single lesions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An image of a cohort depends on the seed and its number alone."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import tomllib

@@ -1,7 +1,5 @@
 """A small study with real image files."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run whose features do not fit in memory: the same models, and the same numbers, as with features in memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A split takes its part of the cohort's tables, hits and features, and nothing is computed twice."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

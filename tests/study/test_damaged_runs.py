@@ -1,7 +1,5 @@
 """A bit flipped in any file of a finished run: what is read is refused or as it was, and the next run mends it."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """`explain` compares a candidate with the average one of training, by true averages, in every linear model."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kills, full disks, folders that cannot be written, two runs at once: nothing is lost, nothing half done."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """The pipeline of pictures does what the domain does, and its versions change with what it would find."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

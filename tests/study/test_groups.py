@@ -1,7 +1,5 @@
 """Groups of labels: each has a run of its own, and one page joins them."""
 
-from __future__ import annotations
-
 import json
 import re
 

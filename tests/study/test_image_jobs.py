@@ -1,7 +1,5 @@
 """Which images are worked on: those whose file, spacing, candidates or versions changed, and no others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

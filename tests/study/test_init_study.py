@@ -1,7 +1,5 @@
 """A folder of images becomes a study, without anything that names a patient."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a study's folder may bring along, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

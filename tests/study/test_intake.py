@@ -1,7 +1,5 @@
 """What `overread init` and `overread check` find in a folder of images, cure, propose and suggest."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a change makes anew: exactly what depends on it."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

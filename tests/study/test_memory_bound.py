@@ -1,7 +1,5 @@
 """``memory_mb`` is foretold by the formula that fits use, judged before the first fit, and kept by every fit."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

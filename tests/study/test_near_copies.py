@@ -1,7 +1,5 @@
 """Pairs of copies are those of a plain search; what tells nothing is not compared."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The package's own work on an image, from files to results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Presets: the paper's rules under one name, each a key that a file can change by itself."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from dataclasses import replace

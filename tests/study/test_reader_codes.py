@@ -1,7 +1,5 @@
 """A code in a report is never the id of another reader."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

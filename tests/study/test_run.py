@@ -1,7 +1,5 @@
 """What surrounds the stages of a run: options of the call, the run's name, versions, and what is written down."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`overread froc` on the tables of a finished run gives the numbers of its report."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

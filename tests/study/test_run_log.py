@@ -1,7 +1,5 @@
 """The log of a run: one line an event, appended, with the time."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """A run is read back as its stages read it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """From scores to probabilities: known maps are found again, and what cannot be known is not claimed."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

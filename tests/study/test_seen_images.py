@@ -1,7 +1,5 @@
 """A detector tells the images it was trained on by what they show, and keeps nothing that names them."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Settings of a study: defaults, mistakes named by key, sections, and the file that ``overread init`` writes."""
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """A model that cannot be fitted is skipped, said on the page, and the run ends well."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from html import unescape
 

@@ -1,7 +1,5 @@
 """Marks of a study as its run merges them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

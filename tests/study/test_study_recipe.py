@@ -1,7 +1,5 @@
 """Commands that do a part of a run do it as the run does."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """A warning where marks and reference sizes do not fit together."""
 
-from __future__ import annotations
-
 import pytest
 
 from field_study import LIGHT, write_field_study

@@ -1,7 +1,5 @@
 """A whole run gives the same bytes with every executor, for every kind of region and every rule of the labels."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Cells are what their type says, or their places are told."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A wide table column by column, against pandas' reading of the whole file."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CSV as exact text, against the standard library and back."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Problems are told with place and remedy; the worst kind decides what is raised."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The tables' columns are those of the design."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.tables import SCHEMAS, schema_of

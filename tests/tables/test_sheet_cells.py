@@ -1,7 +1,5 @@
 """Spreadsheets come as text, whatever separator, encoding or program wrote them."""
 
-from __future__ import annotations
-
 import contextlib
 import zipfile
 

@@ -1,7 +1,5 @@
 """Spellings of one name, against Unicode's own names of the letters."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables keep ids exactly, name the place of every fault, and are written whole or not at all."""
 
-from __future__ import annotations
-
 import csv
 import os
 

@@ -1,7 +1,5 @@
 """Lengths and their units: names, conversion against arithmetic, and one study in three units."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every case of bad marks and labels is found, named, and graded."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

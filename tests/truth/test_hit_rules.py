@@ -1,7 +1,5 @@
 """The rules themselves and the registry that settings and commands are made from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

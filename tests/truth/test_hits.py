@@ -1,7 +1,5 @@
 """The rule of hits, against shapely and the plain definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

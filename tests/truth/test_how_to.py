@@ -1,7 +1,5 @@
 """The code blocks of docs/how-to/add_a_hit_rule.md run in order, and the rule shows up where it should."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Soft labels, against the paper's formulas in exact fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Marks as arrays do not depend on the order in which they were given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Properties that merging must have, whatever the marks; and marks that cannot be merged."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Votes across scales, against a plain search over all pairs, and on the paper's own situation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Choices of merging and labelling are words and numbers in their ranges."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pytest

@@ -1,7 +1,5 @@
 """Outlines of objects: mean ellipses against boxes and points, and how marks spread around them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

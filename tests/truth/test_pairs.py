@@ -1,7 +1,5 @@
 """Hitting pairs, against the paper's test written out for one pair, with shapely's areas."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The figures show what the tables hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Leave-one-out judges a reader only where two others read, and asks once what hits what."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

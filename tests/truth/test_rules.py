@@ -1,7 +1,5 @@
 """Grouping rules, against plain loops, scikit-learn's DBSCAN and SciPy's average linkage."""
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint, EntryPoints
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Marks that are far from the full size are told, with a cure that cures."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

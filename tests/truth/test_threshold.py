@@ -1,7 +1,5 @@
 """Thresholds judged by held-out readers: against a plain search, and where the answer is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

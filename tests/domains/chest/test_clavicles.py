@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 
 from overread.domains.chest._anatomy import find_best_course, find_clavicles, find_ridges

@@ -1,7 +1,5 @@
 """What the default finder does beyond what every finder promises (test_finder.py)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Pictures that are no chests stop a run of chests; two lungs side by side are told from one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

@@ -1,7 +1,5 @@
 """What every candidate finder promises, and how they are found by name."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The page on adding a finder runs, block after block, and what it adds is found by name."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

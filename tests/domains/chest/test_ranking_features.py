@@ -1,7 +1,5 @@
 """What the detectors say of scenes whose answers are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pyramid, radii and the table that every finder returns."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Planted blobs are found at their place and size; lines are not; nothing lies on another."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

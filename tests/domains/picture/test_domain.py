@@ -1,7 +1,5 @@
 """A domain of pictures reads, searches and measures a picture the same way wherever it is used."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Generic features of candidates in pictures, and what lies around them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

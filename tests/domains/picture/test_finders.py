@@ -1,7 +1,5 @@
 """Finders by name: ours, and those of other packages."""
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Planes, region and smoothing of a picture."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

@@ -1,7 +1,5 @@
 """The picture of a field."""
 
-from __future__ import annotations
-
 from overread.domains import BlobFinder, picture_figure
 from planted_field import BLOBS, make_field
 

@@ -1,7 +1,5 @@
 """Lengths are converted exactly, and every reference size follows from the unit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

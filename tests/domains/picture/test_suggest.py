@@ -1,7 +1,5 @@
 """What init proposes is what was drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

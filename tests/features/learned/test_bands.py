@@ -1,7 +1,5 @@
 """Bands: what counts in them, what does not, and where squares are cut."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The learned family: as many columns as the network has, and nodules before lines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """The network beside an independent one, and beside the framework that it was trained in."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path

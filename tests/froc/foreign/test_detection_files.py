@@ -1,7 +1,5 @@
 """Boxes of COCO, MONAI and nnDetection files, and what hostile files get."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Someone else's detections and ground truth as tables."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """AFROC figures of matchings: intervals, paired comparison, permutation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest

@@ -3,8 +3,6 @@
 What a comparison says in words: one decision, and nothing that contradicts it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

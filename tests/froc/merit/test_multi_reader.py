@@ -3,8 +3,6 @@
 The reader study against a straight-line recomputation, its invariances and its size under the null.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

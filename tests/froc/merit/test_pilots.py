@@ -1,7 +1,5 @@
 """Sizes planned from a pilot: the pilot's own interval, simulated studies, and formulas of others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Power of reader studies against RJafroc's published values and against simulated studies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import f, ncf

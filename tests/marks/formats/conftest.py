@@ -1,7 +1,5 @@
 """Files that come inside packages of requirements/data.txt; the packages themselves are never imported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path

@@ -4,8 +4,6 @@ python datumaro_files.py FOLDER prints JSON: format -> image -> list of [kind, x
 shapes, in pixels.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

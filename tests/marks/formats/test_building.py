@@ -1,7 +1,5 @@
 """The builder refuses what cannot be and gives the tables in mm."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

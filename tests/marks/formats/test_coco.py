@@ -1,7 +1,5 @@
 """COCO boxes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """CVAT for images 1.1."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 datumaro runs in an environment of its own (``make datumaro``); without it the tests are skipped.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -4,8 +4,6 @@ dcmtk's viewer command renders an image under a presentation state and gives the
 paints no graphics itself. So the ellipse that it understood is compared with the bright pixels that it painted.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """DIARETDB1's XML, on files of its form that we wrote: the original may not be passed on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

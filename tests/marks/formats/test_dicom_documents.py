@@ -1,7 +1,5 @@
 """Identity, series and headers of DICOM documents, whatever images they refer to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

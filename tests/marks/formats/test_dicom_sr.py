@@ -1,7 +1,5 @@
 """DICOM SR TID 1500: valid by dciodvfy, there and back to float32, and hostile files refused."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Presentation states: read back as they were written, and others' states."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

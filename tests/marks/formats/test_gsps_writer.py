@@ -1,7 +1,5 @@
 """Presentation states that are written: valid, and what viewers show."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Wrong types in JSON give errors that name the place."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import FormatError

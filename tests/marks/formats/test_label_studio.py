@@ -1,7 +1,5 @@
 """Label Studio exports: percent, rotation, readers, readings without marks; and there and back."""
 
-from __future__ import annotations
-
 import json
 import math
 

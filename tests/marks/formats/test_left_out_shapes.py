@@ -1,7 +1,5 @@
 """What is left out is counted by kind and named with the option that takes it."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

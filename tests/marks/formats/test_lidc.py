@@ -1,7 +1,5 @@
 """LIDC-IDRI XML: real files, and files gone wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import FormatError

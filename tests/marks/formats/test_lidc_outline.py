@@ -1,7 +1,5 @@
 """The coronal ellipse has the moments of the silhouette, here summed over a fine grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

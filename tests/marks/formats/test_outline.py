@@ -1,7 +1,5 @@
 """Outlines and ellipses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

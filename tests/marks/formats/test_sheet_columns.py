@@ -1,7 +1,5 @@
 """Columns are known by obvious names in seven languages; what is not obvious is a doubt or is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import UsageError

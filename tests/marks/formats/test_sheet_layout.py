@@ -1,7 +1,5 @@
 """What a file proves is taken; what it does not prove is asked for, never chosen."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

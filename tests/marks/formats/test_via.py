@@ -1,7 +1,5 @@
 """VIA's ellipses in and out."""
 
-from __future__ import annotations
-
 import json
 import math
 

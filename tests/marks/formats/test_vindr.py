@@ -1,7 +1,5 @@
 """VinDr-CXR csv, small and whole."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """Pascal VOC boxes, a file or a folder for each reader."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.errors import FormatError

@@ -1,7 +1,5 @@
 """Hostile XML gives typed errors, in bounded time and memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

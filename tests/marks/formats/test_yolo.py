@@ -1,7 +1,5 @@
 """YOLO boxes, fractions of the images' sizes."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -4,8 +4,6 @@
 three times. `PREVALENCE` and `FIRST_OBSERVER` are their estimates, printed to two decimals.
 """
 
-from __future__ import annotations
-
 import math
 
 ANAESTHETISTS = (

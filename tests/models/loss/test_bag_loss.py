@@ -3,8 +3,6 @@
 The four poolings by the formulas of their table.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

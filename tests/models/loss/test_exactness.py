@@ -6,8 +6,6 @@ relative to (1 - label) P + label Q, which for hard labels is the gradient itsel
 number doubles have no relative accuracy left, so each may also be off by a few of the smallest steps (5e-324).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import mpmath

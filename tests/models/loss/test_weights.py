@@ -1,7 +1,5 @@
 """The three normalizations by their formulas, and weights that are none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

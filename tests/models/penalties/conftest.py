@@ -1,7 +1,5 @@
 """Let the tests of the penalties import the examples they share."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

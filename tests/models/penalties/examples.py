@@ -1,7 +1,5 @@
 """Examples of every penalty, which the tests of what all penalties must do go through."""
 
-from __future__ import annotations
-
 from overread.models import PENALTIES, ElasticNet
 
 # Each by its defaults, so that a new one needs no line here; then those with a parameter that matters.

@@ -4,8 +4,6 @@
 proximal gradient method for bags.
 """
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The page on adding a penalty runs, block after block, and a penalty of another shape goes the same way."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from types import ModuleType

@@ -3,8 +3,6 @@
 Nothing here knows a formula of a penalty: all is compared with `value`, by finite differences or by search.
 """
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -3,8 +3,6 @@
 Score statistics against the chi-square of a two-by-two table; which features pass.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2, chi2_contingency

@@ -3,8 +3,6 @@
 Information on single features against the whole matrix.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad

@@ -1,7 +1,5 @@
 """Lengthened steps of evidence maximization do not drop features that plain steps keep."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

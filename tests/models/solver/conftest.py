@@ -1,7 +1,5 @@
 """Let the tests of the solver import the problems they share."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

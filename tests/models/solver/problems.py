@@ -1,7 +1,5 @@
 """Small problems that the solver's tests share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from overread.columns._columns import MemoryColumns

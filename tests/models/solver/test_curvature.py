@@ -1,7 +1,5 @@
 """The approximate Hessian against the exact one of the loss, written out row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from problems import draw

@@ -1,7 +1,5 @@
 """The solver's compiled loops against plain numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from problems import draw

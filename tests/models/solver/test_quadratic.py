@@ -1,7 +1,5 @@
 """The bound from below against the independent one of the benchmarks, and its shift of the scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from problems import draw, solver_at_zero

@@ -3,8 +3,6 @@
 The paper used Schmidt's L1General; any correct method for D(w) + alpha R(w) must stop at the same stationary points.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Phantoms shared by the tests of this folder."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.simulate import Phantom, phantom

@@ -1,7 +1,5 @@
 """Soft tissue and gas: where they may be, and what the patient's numbers do to them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

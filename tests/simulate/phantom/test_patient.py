@@ -1,7 +1,5 @@
 """Patients: seeded, within their ranges, different from each other."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np

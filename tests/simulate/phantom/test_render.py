@@ -1,7 +1,5 @@
 """The whole phantom: same seed same bytes, masks that fit together, handedness, variation."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Statistics: right on images whose answer is known, and alike for phantoms and radiographs."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """The rib cage: ribs in order, a surface without jumps."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from itertools import pairwise

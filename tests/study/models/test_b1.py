@@ -1,7 +1,5 @@
 """B1 is tuned over every prune bound with every start."""
 
-from __future__ import annotations
-
 from overread.models import RVMMIL
 from overread.study import MODELS, parse_settings
 from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid

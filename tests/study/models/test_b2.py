@@ -1,7 +1,5 @@
 """B2: a model per reader, an early refusal, and no intervals in folds."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Boosted trees as a model of a study."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The code of docs/how-to/add_a_model.md runs, and its model is tried, fitted and scored like any other."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

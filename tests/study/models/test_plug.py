@@ -1,7 +1,5 @@
 """A model is a plug: one class, and its stages run, are tuned, fitted, scored and weighed like any other's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +56,7 @@ class PlainModel(SavedModel, LinearBagClassifier, kind="PlainOfATest"):
     def __init__(self, strength: float = 1.0, pooling: str = "noisy_or") -> None:
         self.strength, self.pooling = strength, pooling
 
-    def fit(self, X: Bags, y: Any) -> PlainModel:
+    def fit(self, X: Bags, y: Any) -> "PlainModel":
         bags = read_bags(self, X, None, reset=True)
         scaler = StandardScaler().fit(bags.instances.astype(np.float64))
         logistic = LogisticRegression(C=self.strength)
@@ -82,7 +80,7 @@ class Plain(StudyModel):
     def grid(self, split: Any, settings: Any) -> list[dict[str, Any]]:
         return [{"strength": strength} for strength in settings.plain.strengths]
 
-    def build(self, parameters: Any, settings: Any) -> PlainModel:
+    def build(self, parameters: Any, settings: Any) -> "PlainModel":
         return PlainModel(**parameters)
 
 

@@ -1,7 +1,5 @@
 """Without a normalization the penalty follows the number of bags from where it was judged to the refit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The soft model of a study: penalties common to all folds, and the paper's rule beside them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

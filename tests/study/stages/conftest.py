@@ -1,7 +1,5 @@
 """The run of the session's chain of stages, as its readers see it."""
 
-from __future__ import annotations
-
 import pytest
 
 from overread.report import StudyResults

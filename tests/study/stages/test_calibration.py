@@ -1,7 +1,5 @@
 """Score maps are fitted to out-of-fold scores of places; the supported model is the most compact of the best."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

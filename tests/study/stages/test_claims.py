@@ -1,7 +1,5 @@
 """The answers to the paper's claims, and their words, where they are yes, no and undecided."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

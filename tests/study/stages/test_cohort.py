@@ -1,7 +1,5 @@
 """The shared cohort, its folds without shared patients, and views that hide how a choice was made."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Table 1 and the comparisons of results.json, counted again from the tables."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """What the images are, and the detector in groups of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

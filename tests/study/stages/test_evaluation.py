@@ -1,7 +1,5 @@
 """The numbers of results.json, made again from the tables."""
 
-from __future__ import annotations
-
 import math
 import socket
 

@@ -1,7 +1,5 @@
 """Candidates that show what a feature looks at."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from overread.report import N_TOLD

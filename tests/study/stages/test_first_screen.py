@@ -4,8 +4,6 @@ They are counted with plain NumPy and pandas from the files of a run; no functio
 in tests/report/golden and in test_verdict_sentences.py.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

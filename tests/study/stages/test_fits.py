@@ -1,7 +1,5 @@
 """Models are checked, and what was chosen is fitted to training + validation."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hits, misses and false positives add up, whatever the threshold."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

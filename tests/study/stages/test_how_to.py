@@ -1,7 +1,5 @@
 """The code of docs/how-to/add_a_stage.md runs alone, and in a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Images become shards, shards become tables; what was done is not done again."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

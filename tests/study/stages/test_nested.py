@@ -1,7 +1,5 @@
 """Every patient of a nested run is scored by what was made without him, at thresholds locked without him."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace

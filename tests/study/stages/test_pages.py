@@ -1,7 +1,5 @@
 """Pictures, figures, page and detector of a run, each made alone of what the stages before them wrote."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

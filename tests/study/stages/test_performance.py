@@ -1,7 +1,5 @@
 """Operating points, curves and sizes of results.json, counted again from the tables."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which stages a run has, and that they share what they read."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Readers and the detector on the same objects, on a study small enough to count by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Scores of all candidates, the best of them on each GT, and thresholds counted again by hand."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A stage sees what it declared and nothing else, and is done again exactly when that has changed."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What results.json says the study is made of, counted again from its tables."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Marks become ground truth behind codes, and no patient is in two splits."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

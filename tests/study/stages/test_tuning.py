@@ -1,7 +1,5 @@
 """Settings are chosen on folds that share no patient, and nothing of a held-out patient gets into its scores."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The first screen's judgement, recomputed by hand, for good, bad and small studies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verdict compares the detector with the median reader, and says how many readers found clearly more."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

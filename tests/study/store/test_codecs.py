@@ -1,7 +1,5 @@
 """A file's place and ending say how it is written and read."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

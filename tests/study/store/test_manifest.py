@@ -1,7 +1,5 @@
 """Which images are done: what the journal tells counts, a half line does not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The files of a run are whole or absent, and records say what they were made from."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """A shard gives back what went in, and refuses what does not belong together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The fits of a run on a real Dask cluster: the soft model of one process, made by the workers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A real Dask cluster on this machine does what local processes do."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Serial, local processes and a Dask cluster give the same bytes; bad images cost themselves and nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

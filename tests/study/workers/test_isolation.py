@@ -1,7 +1,5 @@
 """A worker process may die, hang or starve; the run is told, and goes on with another."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Masks reach every worker, and nothing that a task holds is lost on the way."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Messages come out as they went in, however the pipe cuts them; a cut message is none."""
 
-from __future__ import annotations
-
 import io
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Whatever an image does to the work on it, there is an outcome, and it quotes neither path nor header."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 

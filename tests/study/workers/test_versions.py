@@ -1,7 +1,5 @@
 """What a Dask worker with other code makes is never taken for this run's own."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """Work on images never waits for ever for a Dask cluster, and no image is given up because workers die."""
 
-from __future__ import annotations
-
 import gc
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The worker process itself: answers on its output, silence elsewhere, and an end when its input ends."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
