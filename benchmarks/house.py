@@ -6,8 +6,9 @@ prints one column a tree. Nothing is imported from them, so that an older checko
 
 - *lines of code* are lines that are neither blank, nor comment, nor docstring.
 - *complexity* counts decisions as radon does; D begins at 21.
-- *questions about the kind of image* are comparisons with, or attributes named after, a domain, a kind of region or
-  a unit of length, and ``isinstance`` with an image class, outside ``domains`` (and ``simulate``, which makes images).
+- *questions about the kind of image* are comparisons with, or attributes named after, a domain or a kind of region,
+  and ``isinstance`` with an image class, outside ``domains`` (and ``simulate``, which makes images).
+- *questions about a unit* are comparisons with the name of a unit of length, in the same places.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
 
@@ -25,8 +26,8 @@ from packaging.requirements import Requirement
 COMPLEX = 21
 KINDS = {"chest", "picture", "field", "field_of_view", "masks"}
 UNITS = {"mm", "px", "percent", "fraction"}
-KIND_ATTRIBUTES = {"is_chest", "is_of_chests", "is_field", "is_picture", "needs_masks"}
-IMAGE_CLASSES = {"Radiograph", "PictureImage", "FieldImage"}
+KIND_ATTRIBUTES = {"is_chest", "is_of_chests", "is_field", "is_picture"}
+IMAGE_CLASSES = {"Radiograph", "PictureImage", "FieldImage", "ChestDomain", "PictureDomain"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -57,7 +58,8 @@ def measure(root: Path, *, named: bool = False) -> dict[str, object]:
     }
     places: dict[str, list[str]] = {
         "functions of complexity D or worse": list(complex_functions(trees)),
-        "questions about the kind of image": list(kind_questions(trees)),
+        "questions about the kind of image": list(questions(trees, asks_for_kind)),
+        "questions about a unit": list(questions(trees, asks_for_unit)),
         "modules with a single importer": list(single_importers(source, trees)),
         "class names used twice": list(doubled_classes(trees)),
         "`Any` in study": [place for place in uses_of_any(trees) if place.startswith("study/")],
@@ -124,21 +126,18 @@ def complexity(function: ast.AST) -> int:
     return decisions
 
 
-def kind_questions(trees: dict[str, ast.Module]) -> Iterator[str]:
+def questions(trees: dict[str, ast.Module], asks: Callable[[ast.AST], bool]) -> Iterator[str]:
     for name, tree in trees.items():
         if name.split("/")[0] in {"domains", "simulate", "anatomy", "candidates", "fields"}:
             continue
         for node in ast.walk(tree):
-            if asks_for_kind(node):
+            if asks(node):
                 yield f"{name}:{getattr(node, 'lineno', 0)} {ast.unparse(node)[:80]}"
 
 
 def asks_for_kind(node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
-        sides = [node.left, *node.comparators]
-        values = {part.value for side in sides for part in ast.walk(side) if isinstance(part, ast.Constant)}
-        words = {value for value in values if isinstance(value, str)}
-        return bool(words & (KINDS | UNITS))
+        return bool(compared_words(node) & KINDS)
     if isinstance(node, ast.Attribute):
         return node.attr in KIND_ATTRIBUTES
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
@@ -146,6 +145,18 @@ def asks_for_kind(node: ast.AST) -> bool:
             IMAGE_CLASSES & {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
         )
     return False
+
+
+def asks_for_unit(node: ast.AST) -> bool:
+    return isinstance(node, ast.Compare) and bool(compared_words(node) & UNITS)
+
+
+def compared_words(node: ast.Compare) -> set[str]:
+    """Return the words that a comparison compares with; a key such as ``record["picture"]`` is none of them."""
+    sides = [node.left, *node.comparators]
+    keys = {id(part.slice) for side in sides for part in ast.walk(side) if isinstance(part, ast.Subscript)}
+    constants = [part for side in sides for part in ast.walk(side) if isinstance(part, ast.Constant)]
+    return {part.value for part in constants if isinstance(part.value, str) and id(part) not in keys}
 
 
 def single_importers(source: Path, trees: dict[str, ast.Module]) -> Iterator[str]:
