@@ -26,6 +26,6 @@ def catalogue_page() -> str:
 
 
 def generic_catalogue() -> str:
-    """Give the features of pictures that are no chests."""
+    """Give the features of pictures that are not chest radiographs."""
     rows = [(code(name), plain(meaning)) for name, meaning in GENERIC_FEATURES.items()]
     return f"{len(rows)} features.\n\n{table(('name', 'meaning'), rows)}"

@@ -37,7 +37,7 @@ BLUE, ORANGE, GREEN, PINK, YELLOW = "#0072B2", "#D55E00", "#009E73", "#CC79A7", 
 
 @dataclass(frozen=True, eq=False)
 class Pixels:
-    """Grey values and the size of a pixel, (x, y)."""
+    """Grey values and the pixel size, (x, y)."""
 
     grey: NDArray[np.float32]
     mm_per_px: tuple[float, float]
