@@ -105,12 +105,7 @@ FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
         Format(
-            "plain",
-            "our own tables, CSV or Parquet",
-            "plain",
-            "plain",
-            options=(DERIVE,),
-            in_pixels=False,
+            "plain", "our own tables, CSV or Parquet", "plain", "plain", options=(DERIVE,), in_pixels=False
         ),
         Format(
             "label-studio",
@@ -138,10 +133,7 @@ FORMATS: dict[str, Format] = {
             "lidc",
             "LIDC-IDRI XML, CT or chest radiograph",
             "lidc",
-            options=(
-                RADIUS,
-                Option("slice_mm", float, "distance between CT slices."),
-            ),
+            options=(RADIUS, Option("slice_mm", float, "distance between CT slices.")),
         ),
         Format(
             "pylidc",
@@ -340,12 +332,7 @@ def _with_visible_readers(found: MarkSet) -> MarkSet:
     return MarkSet(marks, readings, found.images, left_out)
 
 
-def write_marks(
-    mark_set: MarkSet,
-    path: str | Path,
-    format: str = "plain",
-    **options: Any,
-) -> list[Path]:
+def write_marks(mark_set: MarkSet, path: str | Path, format: str = "plain", **options: Any) -> list[Path]:
     """Write a mark set in a format that can be written, and return the files.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from pydicom import dcmread
 from pydicom.dataset import Dataset
@@ -158,11 +159,15 @@ def test_series_tell_readers_kinds_and_programs_apart(mark_set, tmp_path):
     assert "Overread PR: detections by R1" in {description for _, _, description in seen}
 
 
-def test_a_long_name_still_makes_a_series_description():
-    series = dicom_documents.describe_series("SR", "1.2", "a\\b" + "x" * 100, 3, "person")
-    assert len(series.description) == 64
-    assert "\\" not in series.description
-    assert series.number == 91004
+def test_a_long_name_still_makes_a_series_description(mark_set, tmp_path):
+    reader = "a\\b" + "x" * 100
+    readings = pd.concat([mark_set.readings, mark_set.readings[:1].assign(reader_id=reader)])
+    paths = dicom_sr_writer.write(
+        MarkSet(mark_set.marks, readings, mark_set.images), tmp_path / "out", images_folder=tmp_path
+    )
+    last = dcmread(paths[-1])
+    assert last.SeriesDescription == "Overread SR: marks of ab" + "x" * 40
+    assert last.SeriesNumber == 91001 + mark_set.readings["reader_id"].nunique()
 
 
 def test_flags_agree(mark_set, tmp_path):

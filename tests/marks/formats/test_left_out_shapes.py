@@ -12,10 +12,10 @@ from overread.marks.formats._builder import ShapeCounter
 
 def test_counts_and_options():
     counter = ShapeCounter(MarkSetBuilder("f.xml"))
-    for kind in ("box", "box", "polygon", "mask"):
-        counter.leave_out(kind, "i", "A")
-    counter.only_such += 1
-    counter.note("tasks without annotations")
+    assert counter.leave_out(("box", "box", "polygon"), "i", "A", all_shapes=3)
+    assert not counter.leave_out(("mask",), "i", "A", all_shapes=2)
+    assert not counter.leave_out((), "j", "A", all_shapes=0)
+    counter.notes["tasks without annotations"] += 1
     words = (
         r"f.xml: left out: 2 boxes \(count with --boxes\), 1 polygon \(become ellipses with --polygons ellipse\), "
         r"1 mask, 1 readings that hold nothing else, 1 tasks without annotations"

@@ -168,13 +168,4 @@ def _add_annotation(
     ellipse = coronal_ellipse(annotation.extents, mm_per_px=mm_per_px, slice_mm=slice_mm)
     reader = f"{series}/{session}"
     builder.add_reading(series, reader)
-    builder.add_mark(
-        series,
-        reader,
-        str(annotation.number),
-        centre=ellipse.centre,
-        semi_axes=ellipse.semi_axes,
-        angle_deg=ellipse.angle_deg,
-        label="nodule",
-        in_mm=True,
-    )
+    builder.add_mark(series, reader, str(annotation.number), **ellipse._asdict(), label="nodule", in_mm=True)
