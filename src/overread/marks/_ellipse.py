@@ -85,13 +85,7 @@ class Ellipse:
 
 
 def normalized_ellipses(ellipses: ArrayLike) -> Floats:
-    """Bring rows (x, y, a, b, angle) to a >= b and 0 <= angle < 180, a circle's angle to 0.
-
-    Raises
-    ------
-    InvalidInputError
-        For a value that is not finite or a semi-axis not above 0; the message names the first such row.
-    """
+    """Bring rows (x, y, a, b, angle) to a >= b and 0 <= angle < 180, a circle's angle to 0."""
     rows = np.array(ellipses, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(ELLIPSE_COLUMNS):
         raise InvalidInputError(

@@ -33,7 +33,7 @@ NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$')
 
 @dataclass(frozen=True)
 class Cells:
-    """A CSV file as text: names of the columns, and records as long as the header; record i is row i + 2 of the file."""
+    """A CSV file as text: a header and records as long as it; record i is row i + 2 of the file."""
 
     header: list[str]
     rows: list[list[str]]

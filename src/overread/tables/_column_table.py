@@ -61,14 +61,7 @@ class ColumnTable:
         self._loaded = loaded
 
     def columns(self) -> Iterator[Floats]:
-        """Give the columns of numbers in their order, one at a time.
-
-        Raises
-        ------
-        TableError
-            Naming the row and column of a cell that holds no finite number, or one that is too large; also if
-            the file is no longer the one that was opened.
-        """
+        """Give the columns of numbers in their order, one at a time."""
         for name, values in self._read():
             wrong = np.flatnonzero(~np.isfinite(values))
             if len(wrong):
@@ -101,13 +94,7 @@ class ColumnTable:
 
 
 def open_columns(path: Path, kind: str) -> ColumnTable:
-    """Open a table, CSV or Parquet, and check its columns and keys; numbers are checked when they are read.
-
-    Raises
-    ------
-    TableError
-        Naming file, row, column and remedy of the first few problems.
-    """
+    """Open a table, CSV or Parquet, and check its columns and keys; numbers are checked when they are read."""
     schema = schema_of(kind)
     if path.suffix.lower() != ".parquet":
         table = read_hashed_table(path, kind)

@@ -89,13 +89,7 @@ def read_hashed_table(path: str | Path, kind: str | Schema) -> HashedTable:
 
 
 def scan_table(path: str | Path, kind: str) -> TableScan:
-    """Read what can be read of a table and collect all cells that are not what the schema wants.
-
-    Raises
-    ------
-    TableError
-        Only where there is nothing to read: no such file, no table in it, or a required column missing.
-    """
+    """Read what can be read of a table and collect all cells that are not what the schema wants."""
     return scan_file(Path(path), schema_of(kind))
 
 
@@ -258,11 +252,6 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
 
     In CSV, numbers have the digits that give them back exactly, and text that a spreadsheet would run as a
     formula is guarded (see `overread.tables._cells`). The frame's index is not written.
-
-    Raises
-    ------
-    TableError
-        If an id is not text, or text cannot be stored as UTF-8.
     """
     return write_atomically(path, table_bytes(frame, Path(path)))
 

@@ -67,13 +67,7 @@ class Schema:
         return next((column.type for column in self.columns if column.name == name), self.others)
 
     def of_header(self, header: Iterable[str], place: str) -> Schema:
-        """Return the schema of a table with these columns: its lengths are numbers in the unit that their names tell.
-
-        Raises
-        ------
-        TableError
-            If the names tell two units.
-        """
+        """Return the schema of a table with these columns: lengths are numbers in the unit that their names tell."""
         if not any(one.type == "length" for one in self.columns):
             return self
         unit = unit_of(header, place) or "mm"

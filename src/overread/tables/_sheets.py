@@ -81,20 +81,7 @@ class Sheet:
 
 
 def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
-    """Read a spreadsheet.
-
-    Parameters
-    ----------
-    path : Path
-        A file of one of `SHEET_ENDINGS`.
-    sheet : str
-        Which sheet of a workbook; needed where several hold something.
-
-    Raises
-    ------
-    TableError
-        If it cannot be read as a table with a header; the message names the row.
-    """
+    """Read a spreadsheet."""
     ending = path.suffix.lower()
     if ending in EXCEL_ENDINGS:
         return _table_of(*_excel_rows(path, sheet), path)

@@ -96,15 +96,7 @@ class GuessedColumns:
 
 
 def guess_columns(header: Sequence[str], given: dict[str, str] | None = None) -> GuessedColumns:
-    """Guess what the columns are; those that are given are not guessed.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    given : dict
-        Column by role, as the user told.
-    """
+    """Guess what the columns are; those that are given are not guessed."""
     columns = dict(given or {})
     doubts = []
     free = [name for name in header if name not in columns.values()]
@@ -131,13 +123,7 @@ def _split_unit(name: str) -> tuple[str, str]:
 
 
 def parse_columns(text: str, header: Sequence[str], place: str) -> dict[str, str]:
-    """Columns by role of ``image=Datei,reader=Arzt,x=X``.
-
-    Raises
-    ------
-    UsageError
-        If a role or a column does not exist.
-    """
+    """Columns by role of ``image=Datei,reader=Arzt,x=X``."""
     given: dict[str, str] = {}
     for part in text.split(","):
         role, equals, name = part.partition("=")

@@ -186,13 +186,7 @@ class BoxFile:
 def read_box_file(
     path: str | Path, format: JsonFormat | None = None, *, box_mode: BoxMode | None = None
 ) -> BoxFile:
-    """Read the boxes of a JSON file; ``format`` None takes the one whose structure the file has.
-
-    Raises
-    ------
-    FormatError
-        Naming the file, the place in it and the remedy.
-    """
+    """Read the boxes of a JSON file; ``format`` None takes the one whose structure the file has."""
     file = Path(path)
     data = _box_json(file)
     kind = format or _recognize_format(data, file)

@@ -155,24 +155,7 @@ SHAPES: tuple[tuple[str, ...], ...] = (
 
 
 def understand_sheet(path: Path, options: SheetOptions, spacings: Spacings, *, has_reader: bool) -> Layout:
-    """Find out what a spreadsheet means.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : SheetOptions
-        What the user tells.
-    spacings : Spacings
-        What is known of the images; it can prove that lengths are in pixels.
-    has_reader : bool
-        Whether the whole file is one reader's.
-
-    Raises
-    ------
-    FormatError
-        If no image, reader or position can be found, or a number cannot be read.
-    """
+    """Find out what a spreadsheet means."""
     for name, choices in CHOICES.items():
         value = getattr(options, name)
         if value is not None and value not in choices:
