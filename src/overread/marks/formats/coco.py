@@ -81,7 +81,8 @@ def read(
         if number in files:
             raise FormatError(f"{image.place}.id: {quote_cell(number)} is there twice")
         files[number] = image["file_name"].identifier()
-        read_image(builder, image, [reader] if reader else _readers_of(image, readings_key))
+        listed = image[readings_key].items() if readings_key else ()
+        _read_image(builder, image, [reader] if reader else [node.identifier() for node in listed])
     for annotation in root["annotations"].items():
         _read_annotation(
             builder,
@@ -98,14 +99,7 @@ def read(
 EMPTY = JsonNode([], "")
 
 
-def _readers_of(image: JsonNode, key: str | None) -> list[str]:
-    """Readers that an image lists, none without the key."""
-    if key is None:
-        return []
-    return [node.identifier() for node in image[key].items()]
-
-
-def read_image(builder: MarkSetBuilder, image: JsonNode, readers: list[str]) -> None:
+def _read_image(builder: MarkSetBuilder, image: JsonNode, readers: list[str]) -> None:
     """Note an image under its file name, and its readings."""
     name = image["file_name"].identifier()
     sizes = [node.number() if (node := image.get(key)) else math.nan for key in ("width", "height")]
@@ -188,7 +182,12 @@ def read_box_file(
 ) -> BoxFile:
     """Read the boxes of a JSON file; ``format`` None takes the one whose structure the file has."""
     file = Path(path)
-    data = _box_json(file)
+    if file.suffix.lower() in (".pkl", ".pickle"):
+        raise FormatError(f"{file}: pickles can run programs and are never opened; write the boxes as JSON")
+    try:
+        data = read_json(file)
+    except OSError as error:
+        raise FormatError(f"{file}: cannot be read: {error.strerror or error}") from error
     kind = format or _recognize_format(data, file)
     if kind not in get_args(JsonFormat):
         raise FormatError(f"{file}: unknown format {kind!r}; one of {', '.join(get_args(JsonFormat))}")
@@ -197,40 +196,24 @@ def read_box_file(
     return _monai_boxes(data, file, box_mode) if kind == "monai" else _nndetection_boxes(data, file)
 
 
-def _box_json(path: Path) -> Any:
-    """Content of a JSON file; a pickle is not opened."""
-    if path.suffix.lower() in (".pkl", ".pickle"):
-        raise FormatError(f"{path}: pickles can run programs and are never opened; write the boxes as JSON")
-    try:
-        return read_json(path)
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
 def _recognize_format(data: Any, path: Path) -> JsonFormat:
     """Format whose structure a file has."""
-    first = data[0] if isinstance(data, list) and data else None
-    if isinstance(first, dict) and "bbox" in first:
-        return "coco"
-    if isinstance(first, dict) and "box" in first:
-        return "monai"
-    if isinstance(data, dict) and "annotations" in data and "images" in data:
-        return "coco"
-    if isinstance(data, dict) and (
-        "pred_boxes" in data or any(_is_nndetection(part) for part in data.values())
-    ):
-        return "nndetection"
-    if isinstance(data, dict) and any(isinstance(part, list) for part in data.values()):
-        return "monai"
+    first = data[0] if isinstance(data, list) and data else data
+    keys = first.keys() if isinstance(first, dict) else set()
+    if isinstance(data, list) and keys & {"bbox", "box"}:
+        return "coco" if "bbox" in keys else "monai"
+    if isinstance(data, dict):
+        if {"annotations", "images"} <= keys:
+            return "coco"
+        cases = [part for part in data.values() if isinstance(part, dict)]
+        if any("pred_boxes" in case or _is_instance(case) for case in (data, *cases)):
+            return "nndetection"
+        if any(isinstance(part, list) for part in data.values()):
+            return "monai"
     raise FormatError(
         f"{path}: neither COCO nor MONAI nor nnDetection detections; name the format, or use CSV "
         "(docs/how-to/your_detector.md)"
     )
-
-
-def _is_nndetection(part: Any) -> bool:
-    """Whether an entry looks like nnDetection's."""
-    return isinstance(part, dict) and ("pred_boxes" in part or {"box", "score"} <= part.keys())
 
 
 def _coco_boxes(data: Any, path: Path) -> BoxFile:
@@ -339,18 +322,16 @@ def corners(box: Any, mode: BoxMode, place: str) -> tuple[float, float, float, f
     if len(values) != 4:
         hint = "; boxes in 3-D cannot be compared with marks on a radiograph" if len(values) == 6 else ""
         raise FormatError(f"{place}: a box has 4 numbers, not {len(values)}{hint}")
-    a, b, c, d = values
-    if mode == "xyxy":
-        found = a, b, c, d
-    elif mode == "xxyy":
-        found = a, c, b, d
-    elif mode == "xywh":
-        found = a, b, a + c, b + d
-    elif mode == "ccwh":
-        found = a - c / 2, b - d / 2, a + c / 2, b + d / 2
-    else:
+    if mode not in get_args(BoxMode):
         raise FormatError(f"{place}: unknown box mode {mode!r}; one of {', '.join(get_args(BoxMode))}")
-    return _require_sides(found, place)
+    a, b, c, d = values
+    written = {
+        "xyxy": (a, b, c, d),
+        "xxyy": (a, c, b, d),
+        "xywh": (a, b, a + c, b + d),
+        "ccwh": (a - c / 2, b - d / 2, a + c / 2, b + d / 2),
+    }
+    return _require_sides(written[mode], place)
 
 
 def _array_corners(box: Any, place: str) -> tuple[float, float, float, float]:

@@ -120,38 +120,34 @@ def _read_ct(builder: MarkSetBuilder, root: Element, slice_mm: float | None) -> 
     if slice_mm is None or not slice_mm > 0:
         raise FormatError(f"{builder.source}: CT outlines: give slice_mm, the distance between slices in mm")
     image_id = _header_text(root, "SeriesInstanceUid", builder.source)
+    mm_per_px, _ = _spacing_of(builder, image_id)
+    builder.add_image(image_id)
+    for number, session in enumerate(children(root, "readingSession"), start=1):
+        builder.add_reading(image_id, f"{image_id}/{number}")
+        for nodule in children(session, "unblindedReadNodule"):
+            if next(children(nodule, "characteristics"), None) is not None:
+                name = child_text(nodule, "noduleID") or ""
+                extents = _extents_of(nodule, f"{builder.source}, session {number}, nodule {name!r}")
+                ellipse = coronal_ellipse(extents, mm_per_px=mm_per_px, slice_mm=slice_mm)
+                told = {**ellipse._asdict(), "label": "nodule", "in_mm": True}
+                builder.add_mark(image_id, f"{image_id}/{number}", f"{number}/{name}", **told)
+
+
+def _spacing_of(builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
     spacing = builder.spacings.find(image_id)
     if spacing is None:
         raise FormatError(f"{builder.source}: {NO_SPACING}")
-    builder.add_image(image_id)
-    for number, session in enumerate(children(root, "readingSession"), start=1):
-        reader = f"{image_id}/{number}"
-        builder.add_reading(image_id, reader)
-        for nodule in children(session, "unblindedReadNodule"):
-            if any(True for _ in children(nodule, "characteristics")):
-                _add_outlined(builder, image_id, reader, number, nodule, spacing[0], slice_mm)
+    return spacing
 
 
-def _add_outlined(
-    builder: MarkSetBuilder,
-    image_id: str,
-    reader: str,
-    session: int,
-    nodule: Element,
-    mm_per_px: float,
-    slice_mm: float,
-) -> None:
-    """Note an outlined nodule; outlines of holes, and single points beside true outlines, are left out."""
-    name = child_text(nodule, "noduleID") or ""
-    where = f"{builder.source}, session {session}, nodule {name!r}"
+def _extents_of(nodule: Element, where: str) -> list[SliceExtent]:
+    """Outlines of a nodule, without those of holes, and without single points beside true outlines."""
     outlines = [
         _outline(roi, where) for roi in children(nodule, "roi") if child_text(roi, "inclusion") == "TRUE"
     ]
     if not outlines:
         raise FormatError(f"{where}: characteristics without an outline")
-    extents = [extent for extent, points in outlines if points > 1] or [extent for extent, _ in outlines]
-    ellipse = coronal_ellipse(extents, mm_per_px=mm_per_px, slice_mm=slice_mm)
-    builder.add_mark(image_id, reader, f"{session}/{name}", **ellipse._asdict(), label="nodule", in_mm=True)
+    return [extent for extent, points in outlines if points > 1] or [extent for extent, _ in outlines]
 
 
 def _outline(roi: Element, where: str) -> tuple[SliceExtent, int]:
@@ -196,12 +192,9 @@ def _add_point(
         return
     if radius_mm is None or not radius_mm > 0:
         raise FormatError(f"{where}: a point has no size: give radius_mm")
-    spacing = builder.spacings.find(image_id)
-    if spacing is None:
-        raise FormatError(f"{builder.source}: {NO_SPACING}")
-    for number, edge in enumerate(
-        edge for roi in children(nodule, "roi") for edge in children(roi, "edgeMap")
-    ):
+    spacing = _spacing_of(builder, image_id)
+    edges = (edge for roi in children(nodule, "roi") for edge in children(roi, "edgeMap"))
+    for number, edge in enumerate(edges):
         x, y = (number_in(child_text(edge, key), key, where) for key in ("xCoord", "yCoord"))
         builder.add_mark(
             image_id,
