@@ -65,18 +65,6 @@ def change_parts(path: Path, change) -> Path:
 TOLD = ("--yes", "--all-read-all", "--unit", "px")
 
 
-def test_a_formula_without_a_value_is_an_error_with_row_and_column(take, tmp_path):
-    """The review's file: all three numbers are formulas that nobody computed; it became a negative reading."""
-    row = ["case00001", "A", "=50+50", "=100*2", "=20"]
-    code, said = take(sheet(tmp_path / "m.xlsx", HEADER, row), *TOLD)
-    assert code == 4
-    assert "row 2, column x: the formula has no stored value" in said
-    plain = ["case00002", "A", 100, 100, 20]
-    code, said = take(sheet(tmp_path / "m.xlsx", HEADER, plain, row), *TOLD)
-    assert code == 4
-    assert "row 3, column x" in said
-
-
 @pytest.mark.parametrize("place", range(5))
 def test_a_formula_in_any_cell_that_is_used_is_seen(take, tmp_path, place):
     row: list[object] = ["case00001", "A", 100, 200, 20]
@@ -233,22 +221,6 @@ def test_a_size_that_two_columns_state_differently_is_refused(take, tmp_path, he
     assert "contradict each other (2 rows)" in said
     file = csv(tmp_path / "m.csv", f"image,reader,{header}", f"case00001,A,{row.format(good)}")
     assert take(file, *TOLD)[0] == 0
-
-
-def test_boxes_in_fractions_are_not_pixels(take, tmp_path):
-    """COCO boxes within 0 to 1 became ellipses of 0.035 mm in the corner of the image."""
-    document = {
-        "images": [{"id": 1, "file_name": "case00001.png", "width": 500, "height": 610}],
-        "categories": [{"id": 1, "name": "n"}],
-        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0.4, 0.5, 0.1, 0.1]}],
-    }
-    (tmp_path / "c.json").write_text(json.dumps(document))
-    study = ("--images", str(tmp_path / "images.csv"), "--output", str(tmp_path / "study"))
-    assert main(["import", "--reader", f"A={tmp_path / 'c.json'}", "--all-read-all", *study]) == 4
-    file = csv(tmp_path / "m.csv", "image,reader,x,y,diameter", "case00001,A,0.4,0.5,0.1")
-    code, said = take(file, *TOLD)
-    assert code == 4
-    assert "all 1 marks lie within the first pixel of their image" in said
 
 
 def test_angles_that_look_like_radians_are_refused(take, tmp_path):

@@ -18,7 +18,6 @@ from overread.files import (
     read_regular,
     real_path,
 )
-from overread.files._regular import kind_of_file
 from overread.images import read_image
 from overread.images._dicom_facts import is_dicom
 from overread.study import Detector, read_settings
@@ -120,12 +119,6 @@ def test_a_file_that_becomes_a_pipe_at_the_last_moment(
         patch.setattr(Path, "stat", stat_and_swap)
         with pytest.raises(OSError, match="pipe"):
             open_regular(path)
-
-
-def test_kinds_have_words(tmp_path: Path) -> None:
-    assert kind_of_file(tmp_path.stat().st_mode) == "a folder"
-    assert kind_of_file(Path("/dev/null").stat().st_mode) == "a device"
-    assert kind_of_file(Path(__file__).stat().st_mode) is None
 
 
 def test_an_image_that_is_too_large_is_not_hashed(tmp_path: Path) -> None:

@@ -16,10 +16,7 @@ def test_missing_files(tmp_path):
         }
     )
     found = check_image_files(images, tmp_path)
-    assert [(problem.row, problem.severity) for problem in found] == [
-        (7, "warning"),
-        (6, "warning"),
-    ]
+    assert [(problem.row, problem.severity) for problem in found] == [(7, "warning"), (6, "warning")]
     assert "1 of 6 images have no path" in found[0].message
 
 

@@ -50,39 +50,13 @@ def test_only_what_a_spreadsheet_would_run_is_guarded(cell, guarded):
     assert guard_formula(cell) == guarded
 
 
-def test_a_column_by_its_name():
-    cells = parse_cells("a,b\n1,2\n3,4\n", "f")
-    assert cells.column("b") == ["2", "4"]
-    with pytest.raises(ValueError):
-        cells.column("c")
-
-
 @pytest.mark.parametrize(
     ("raw", "words"),
-    [
-        (b"", "empty"),
-        (b" \n", "empty"),
-        (b"\xff\xfea\0", "UTF-16"),
-        (b"a\nb\n\xe9\n", "row 3: not UTF-8"),
-    ],
+    [(b"", "empty"), (b" \n", "empty"), (b"\xff\xfea\0", "UTF-16"), (b"a\nb\n\xe9\n", "row 3: not UTF-8")],
 )
 def test_what_is_no_text_is_named_with_its_row(raw, words):
     with pytest.raises(TableError, match=words):
         decode_csv(raw, "f")
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("a,b\n1,2", "row 2: the last line has no line end"),
-        ("a,b\n1\n", "row 2: 1 cells where the header has 2"),
-        ('a,b\n"1,2\n', "not CSV"),
-        ("\n\n", "empty"),
-    ],
-)
-def test_what_is_no_table_is_named_with_its_row(text, words):
-    with pytest.raises(TableError, match=words):
-        parse_cells(text, "f")
 
 
 def test_a_byte_order_mark_and_empty_last_lines_are_no_cells(tmp_path):

@@ -24,11 +24,3 @@ def test_wrong_types_name_their_place(tmp_path):
         node["n"].mapping()
     assert node.get("none") is None
     assert node["t"].identifier() == "1"
-
-
-@pytest.mark.parametrize("value", ["1" + "0" * 400, '"\\ud800"'])
-def test_what_no_table_can_hold_is_refused_on_reading(tmp_path, value):
-    path = tmp_path / "e.json"
-    path.write_text(f'{{"id": {value}}}')
-    with pytest.raises(FormatError, match=r"e\.json"):
-        read_node(path)
