@@ -5,7 +5,6 @@ XML from strangers: no document types, no entities, bounded depth, bounded size.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -76,10 +75,14 @@ class JsonNode:
         return self.value
 
     def _misfit(self, wanted: str) -> FormatError:
-        found = {dict: "an object", list: "an array"}.get(type(self.value))
-        if self.value is None or isinstance(self.value, bool):
-            found = json.dumps(self.value)
-        return FormatError(f"{self.place}: {found or quote_cell(str(self.value))} where {wanted} belongs")
+        kinds: dict[type, str] = {
+            dict: "an object",
+            list: "an array",
+            bool: str(self.value).lower(),
+            type(None): "null",
+        }
+        found = kinds.get(type(self.value), quote_cell(str(self.value)))
+        return FormatError(f"{self.place}: {found} where {wanted} belongs")
 
     def identifier(self) -> str:
         """Value as an id: text, or a whole number written as text."""

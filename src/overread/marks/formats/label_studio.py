@@ -118,23 +118,35 @@ def read(
     tasks = list(read_node(path).items())
     for task in tasks:
         if "annotations" in task:
-            _read_task(builder, task, image_key, left_out, boxes=boxes)
+            annotations = _read_task(task, image_key, left_out)
         elif "annotation_id" in task:
-            _read_minimal_task(builder, task, image_key, left_out, boxes=boxes, not_rotated=not_rotated)
+            annotations = _read_minimal_task(task, image_key, left_out, not_rotated=not_rotated)
         else:
             raise FormatError(f"{task.place}: neither a task with annotations nor a JSON-MIN record")
+        for annotation in annotations:
+            _add_annotation(annotation, left_out, boxes=boxes)
     _leave_out_drafts(builder, tasks, image_key, left_out)
     left_out.warn()
     return builder.build()
 
 
-def _read_task(
-    builder: MarkSetBuilder, task: JsonNode, image_key: str, left_out: ShapeCounter, *, boxes: bool
-) -> None:
+@dataclass(frozen=True)
+class _Annotation:
+    """What one reader drew on one image."""
+
+    place: str
+    name: str
+    image_id: str
+    path: JsonNode | None
+    reader: str
+    drawn: list[_Drawn]
+    may_be_rotated: bool = False
+
+
+def _read_task(task: JsonNode, image_key: str, left_out: ShapeCounter) -> Iterator[_Annotation]:
     """Read a task with all its annotations; an image that nobody read is left out."""
-    data = task["data"]
+    data, builder = task["data"], left_out.builder
     image_id = data[image_key].identifier()
-    image_path = data.get("image")
     annotations = list(task["annotations"].items())
     if not annotations:
         left_out.notes[NOBODY] += 1
@@ -143,11 +155,9 @@ def _read_task(
         skipped = annotation.get("was_cancelled")
         if skipped is not None and skipped.value is True:
             left_out.notes[CANCELLED] += 1
-            drawn_by = annotation.get("completed_by")
-            if drawn_by is not None:
+            if drawn_by := annotation.get("completed_by"):
                 cancelled.add((image_id, _reader_of(drawn_by)))
             continue
-        reader = _reader_of(annotation["completed_by"])
         drawn = _gather(
             (
                 named.identifier() if (named := region.get("id")) else f"result {number}",
@@ -158,10 +168,9 @@ def _read_task(
             for number, region in enumerate(annotation["result"].items())
             if "value" in region
         )
-        regions = _taken_regions(drawn, left_out, image_id, reader, boxes=boxes)
-        if regions is None:
-            continue
-        _add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier(), left_out)
+        name, reader = annotation["id"].identifier(), _reader_of(annotation["completed_by"])
+        yield _Annotation(annotation.place, name, image_id, data.get("image"), reader, drawn)
+    # Now that the other annotations of the task are noted.
     builder.left_out |= cancelled - {*builder.readings}
 
 
@@ -187,17 +196,6 @@ def _members_of(draft: JsonNode) -> set[str]:
     return {str(told.get("user", "")), str(told.get("created_username", "")).rpartition(", ")[2]} - {""}
 
 
-def _taken_regions(
-    drawn: list[_Drawn], left_out: ShapeCounter, image_id: str, reader: str, *, boxes: bool
-) -> list[_Drawn] | None:
-    """Regions that count; None where there are only shapes that do not."""
-    others = [one.value for one in drawn if _is_other_shape(one.value, boxes=boxes)]
-    regions = [one for one in drawn if _is_region(one.value, boxes=boxes)]
-    kinds = [*map(_shape_name, others)]
-    is_all = left_out.leave_out(kinds, image_id, reader, all_shapes=len(others) + len(regions))
-    return None if is_all else regions
-
-
 def _shape_name(value: JsonNode) -> str:
     """Word for a shape that does not count."""
     if "points" in value or "vertices" in value:
@@ -208,16 +206,9 @@ def _shape_name(value: JsonNode) -> str:
 
 
 def _read_minimal_task(
-    builder: MarkSetBuilder,
-    task: JsonNode,
-    image_key: str,
-    left_out: ShapeCounter,
-    *,
-    boxes: bool,
-    not_rotated: bool,
-) -> None:
+    task: JsonNode, image_key: str, left_out: ShapeCounter, *, not_rotated: bool
+) -> Iterator[_Annotation]:
     """Read a JSON-MIN record: one annotation, its regions in members named after the editor's tags."""
-    image_path = task.get("image")
     members = []
     for key, value in task.mapping().items():
         if isinstance(value, list):
@@ -227,63 +218,59 @@ def _read_minimal_task(
                 place = json.dumps(_place_of(member), sort_keys=True)
                 seen[place] += 1
                 members.append((f"{place} {seen[place]}", key, member, member))
-        if is_confidence(key) and not (
-            isinstance(value, list) and all(isinstance(one, dict) for one in value)
-        ):
+        is_tied = isinstance(value, list) and all(isinstance(one, dict) for one in value)
+        if is_confidence(key) and not is_tied:
             left_out.notes[UNTIED] += 1
-    image_id, reader = task[image_key].identifier(), _reader_of(task["annotator"])
-    regions = _taken_regions(_gather(members), left_out, image_id, reader, boxes=boxes)
-    if regions is None:
+    name, image_id = task["annotation_id"].identifier(), task[image_key].identifier()
+    reader, drawn = _reader_of(task["annotator"]), _gather(members)
+    yield _Annotation(task.place, name, image_id, task.get("image"), reader, drawn, not not_rotated)
+
+
+def _add_annotation(one: _Annotation, left_out: ShapeCounter, *, boxes: bool) -> None:
+    """Note a reading, with the size of its image where a region tells it, and its marks.
+
+    Where there are only shapes that do not count, it is left out.
+    """
+    builder, image_id = left_out.builder, one.image_id
+    others = [part.value for part in one.drawn if _is_other_shape(part.value, boxes=boxes)]
+    regions = [part for part in one.drawn if _is_region(part.value, boxes=boxes)]
+    kinds = [_shape_name(value) for value in others]
+    if left_out.leave_out(kinds, image_id, one.reader, all_shapes=len(others) + len(regions)):
         return
-    if regions and not not_rotated:
+    if regions and one.may_be_rotated:
         raise FormatError(
-            f"{task.place}: JSON-MIN does not tell whether an image was rotated in the editor, and its marks would lie "
+            f"{one.place}: JSON-MIN does not tell whether an image was rotated in the editor, and its marks would lie "
             "elsewhere (export as JSON, or say --not-rotated if none was)"
         )
-    annotation_id = task["annotation_id"].identifier()
-    _add_reading(builder, image_id, image_path, reader, regions, annotation_id, left_out)
-
-
-def _add_reading(
-    builder: MarkSetBuilder,
-    image_id: str,
-    image_path: JsonNode | None,
-    reader: str,
-    regions: list[_Drawn],
-    annotation_id: str,
-    left_out: ShapeCounter,
-) -> None:
-    """Note one annotation: a reading, with the size of its image where a region tells it, and its marks."""
-    if (image_id, reader) in builder.readings:
+    if (image_id, one.reader) in builder.readings:
         left_out.notes[REPEATED] += 1
-    for one in regions:
-        rotation = one.region.get("image_rotation")
-        if rotation is not None and rotation.number() % 360 != 0:
+    for rotation in filter(None, (part.region.get("image_rotation") for part in regions)):
+        if rotation.number() % 360 != 0:
             raise FormatError(
                 f"{rotation.place}: the image was rotated in the editor (turn it back and export again)"
             )
     sizes = {
-        (one.region["original_width"].number(), one.region["original_height"].number()) for one in regions
+        (part.region["original_width"].number(), part.region["original_height"].number()) for part in regions
     }
     if len(sizes) > 1:
         raise FormatError(f"{builder.source}: image {quote_cell(image_id)} has two sizes in one annotation")
     width, height = next(iter(sizes), (math.nan, math.nan))
-    builder.add_image(image_id, path=image_path.text() if image_path else "", width=width, height=height)
-    builder.add_reading(image_id, reader)
-    for number, one in enumerate(regions):
+    builder.add_image(image_id, path=one.path.text() if one.path else "", width=width, height=height)
+    builder.add_reading(image_id, one.reader)
+    for number, part in enumerate(regions):
         # The id of the region; prefixed where another annotation of the image has it too, or where it has none.
-        named = one.region.get("id")
+        named = part.region.get("id")
         mark_id = named.identifier() if named else str(number)
         if not named or mark_id in builder.mark_ids[image_id]:
-            mark_id = f"{annotation_id}/{mark_id}"
+            mark_id = f"{one.name}/{mark_id}"
         builder.add_mark(
             image_id,
-            reader,
+            one.reader,
             mark_id,
-            **_ellipse_of(one.value, width, height)._asdict(),
-            label=_label_of(one.value),
-            confidence=left_out.confidence(one.said),
-            place=one.value.place,
+            **_ellipse_of(part.value, width, height)._asdict(),
+            label=_label_of(part.value),
+            confidence=left_out.confidence(part.said),
+            place=part.value.place,
         )
 
 
