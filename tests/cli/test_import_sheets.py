@@ -128,22 +128,6 @@ def test_a_cell_that_is_there_twice_is_refused(take, tmp_path):
     assert "cell C2 is there twice" in said
 
 
-@pytest.mark.parametrize(
-    ("x", "y"), [("1.234,5", "1.100,25"), ("1.234", "20"), ("1,234", "20"), ("1.234", "1.100")]
-)
-@pytest.mark.parametrize("ending", ["csv", "xlsx"])
-def test_numbers_that_may_be_thousands_are_asked_for(take, tmp_path, x, y, ending):
-    path = tmp_path / f"m.{ending}"
-    row = ["case00001", "A", x, y, "20"]
-    if ending == "csv":
-        path.write_text(";".join(HEADER) + "\n" + ";".join(row) + "\n")
-    else:
-        sheet(path, HEADER, row)
-    code, said = take(path, *TOLD)
-    assert code == 2
-    assert "(say --decimal comma|point)" in said
-
-
 VALUES = (0.5, 12.5, 1.234, 12.0, 100.25, 1234.0, 1234.5, 123456.0, 1234567.0)
 
 
@@ -183,17 +167,6 @@ def test_whatever_a_country_writes_is_read_rightly_or_asked_for(tmp_path, decima
 def csv(path: Path, header: str, *rows: str) -> Path:
     path.write_text("\n".join([header, *rows]) + "\n")
     return path
-
-
-def test_one_mark_twice_is_said_once_with_the_number(take, tmp_path):
-    row = "case00001,A,100,200,20"
-    other = "case00002,A,100,200,20"
-    file = csv(tmp_path / "m.csv", "image,reader,x,y,diameter", row, row, row, other, other)
-    code, said = take(file, *TOLD)
-    assert code == 0
-    lines = [line for line in said.splitlines() if "has this mark twice" in line]
-    assert len(lines) == 1
-    assert "and 2 more like it" in lines[0]
 
 
 @pytest.mark.parametrize("unit", ["px", "fraction", "percent"])
