@@ -25,7 +25,6 @@ from pydicom.dataset import Dataset
 from pydicom.filebase import DicomBytesIO
 from pydicom.filewriter import write_dataset
 
-from overread import __version__
 from overread.errors import FormatError, InvalidInputError, TableError
 from overread.files import write_atomically
 from overread.marks._ellipse import ELLIPSE_COLUMNS, Ellipse, rescale_ellipses
@@ -130,7 +129,6 @@ class Sources:
             "instance_number": instance_number,
             "manufacturer": "Overread",
             "manufacturer_model_name": "Overread",
-            "software_versions": __version__,
         }
 
 

@@ -26,6 +26,7 @@ Facts of the formats, each from the tool's own source:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -84,14 +85,26 @@ def read(
         listed = image[readings_key].items() if readings_key else ()
         _read_image(builder, image, [reader] if reader else [node.identifier() for node in listed])
     for annotation in root["annotations"].items():
-        _read_annotation(
-            builder,
-            annotation,
-            files,
-            names,
-            reader,
-            reader_key,
-            derive_readings=derive_readings and readings_key is None,
+        image, number = annotation["image_id"].identifier(), annotation["id"].identifier()
+        if image not in files:
+            raise FormatError(f"{annotation.place}.image_id: no image {quote_cell(image)} in this file")
+        box = [node.number() for node in annotation["bbox"].items()]
+        if len(box) != 4:
+            raise FormatError(f"{annotation.place}.bbox: {len(box)} numbers instead of x, y, width, height")
+        x, y, width, height = box
+        category = annotation.get("category_id")
+        who = reader or annotation[str(reader_key)].identifier()
+        if derive_readings and readings_key is None:
+            builder.add_reading(files[image], who)
+        builder.add_mark(
+            files[image],
+            who,
+            f"{reader}/{number}" if reader else number,
+            centre=(x + width / 2, y + height / 2),
+            semi_axes=(width / 2, height / 2),
+            label=names.get(category.identifier(), "") if category else "",
+            confidence=score.number() if (score := annotation.get("score")) else math.nan,
+            place=annotation.place.rpartition(": ")[2],
         )
     return builder.build()
 
@@ -108,41 +121,6 @@ def _read_image(builder: MarkSetBuilder, image: JsonNode, readers: list[str]) ->
     builder.add_image(name, path=name, width=sizes[0], height=sizes[1])
     for reader in readers:
         builder.add_reading(name, reader)
-
-
-def _read_annotation(
-    builder: MarkSetBuilder,
-    annotation: JsonNode,
-    files: dict[str, str],
-    names: dict[str, str],
-    reader: str | None,
-    reader_key: str | None,
-    *,
-    derive_readings: bool,
-) -> None:
-    """Note a box as the ellipse that fills it."""
-    image = annotation["image_id"].identifier()
-    if image not in files:
-        raise FormatError(f"{annotation.place}.image_id: no image {quote_cell(image)} in this file")
-    box = [node.number() for node in annotation["bbox"].items()]
-    if len(box) != 4:
-        raise FormatError(f"{annotation.place}.bbox: {len(box)} numbers instead of x, y, width, height")
-    x, y, width, height = box
-    category = annotation.get("category_id")
-    number = annotation["id"].identifier()
-    who = reader or annotation[str(reader_key)].identifier()
-    if derive_readings:
-        builder.add_reading(files[image], who)
-    builder.add_mark(
-        files[image],
-        who,
-        f"{reader}/{number}" if reader else number,
-        centre=(x + width / 2, y + height / 2),
-        semi_axes=(width / 2, height / 2),
-        label=names.get(category.identifier(), "") if category else "",
-        confidence=score.number() if (score := annotation.get("score")) else math.nan,
-        place=annotation.place.rpartition(": ")[2],
-    )
 
 
 JsonFormat = Literal["coco", "monai", "nndetection"]
@@ -192,8 +170,17 @@ def read_box_file(
     if kind not in get_args(JsonFormat):
         raise FormatError(f"{file}: unknown format {kind!r}; one of {', '.join(get_args(JsonFormat))}")
     if kind == "coco":
-        return _coco_boxes(data, file)
-    return _monai_boxes(data, file, box_mode) if kind == "monai" else _nndetection_boxes(data, file)
+        found = _coco_boxes(data, file)
+    else:
+        found = _monai_boxes(data, file, box_mode) if kind == "monai" else _nndetection_boxes(data, file)
+    twice = next((image for image, n in Counter(found.images or ()).items() if n > 1), None)
+    if twice is not None:
+        raise FormatError(f"{file}: image {twice[:60]!r} is listed twice")
+    if len(found.boxes) > MAX_BOXES:
+        raise FormatError(
+            f"{file}: {len(found.boxes):,} boxes, more than {MAX_BOXES:,}; drop those with the lowest scores"
+        )
+    return found
 
 
 def _recognize_format(data: Any, path: Path) -> JsonFormat:
@@ -224,7 +211,6 @@ def _coco_boxes(data: Any, path: Path) -> BoxFile:
             _plain_id(field(image, "id", f"{path}, images[{i}]"), f"{path}, images[{i}]")
             for i, image in enumerate(_require_list(data.get("images"), f"{path}, images"))
         )
-        _refuse_repeats(images, f"{path}, images")
     name, entries = ("annotations", data.get("annotations")) if isinstance(data, dict) else ("entry", data)
     boxes = []
     for i, entry in enumerate(_require_list(entries, f"{path}, {name}")):
@@ -240,7 +226,7 @@ def _coco_boxes(data: Any, path: Path) -> BoxFile:
                 place=place,
             )
         )
-    return BoxFile(path, "coco", _cap_boxes(boxes, path), images)
+    return BoxFile(path, "coco", tuple(boxes), images)
 
 
 def _monai_boxes(data: Any, path: Path, box_mode: BoxMode | None) -> BoxFile:
@@ -258,8 +244,7 @@ def _monai_boxes(data: Any, path: Path, box_mode: BoxMode | None) -> BoxFile:
         boxes += _parallel_boxes(
             image_id, field(entry, "box", place), scores, entry.get("label"), box_mode, place
         )
-    _refuse_repeats(images, str(path))
-    return BoxFile(path, "monai", _cap_boxes(boxes, path), tuple(images))
+    return BoxFile(path, "monai", tuple(boxes), tuple(images))
 
 
 def _monai_entries(data: Any, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -291,7 +276,7 @@ def _nndetection_boxes(data: Any, path: Path) -> BoxFile:
                 where = f"{place}, {key!r}"
                 one = [field(part, "box", where)], [field(part, "score", where)], [part.get("label")]
                 boxes += _parallel_boxes(case, *one, None, where)
-    return BoxFile(path, "nndetection", _cap_boxes(boxes, path), tuple(cases))
+    return BoxFile(path, "nndetection", tuple(boxes), tuple(cases))
 
 
 def _is_instance(part: Any) -> bool:
@@ -390,19 +375,3 @@ def _file_stem(name: str) -> str:
     base = PurePosixPath(name.replace("\\", "/")).name
     ending = next((ending for ending in ENDINGS if base.lower().endswith(ending)), "")
     return base[: len(base) - len(ending)] or base
-
-
-def _refuse_repeats(images: Sequence[str], place: str) -> None:
-    """Refuse an image that is listed twice."""
-    if len(set(images)) < len(images):
-        twice = next(image for image in images if list(images).count(image) > 1)
-        raise FormatError(f"{place}: image {twice[:60]!r} is listed twice")
-
-
-def _cap_boxes(boxes: list[Box], path: Path) -> tuple[Box, ...]:
-    """Boxes, unless there are more than any study has."""
-    if len(boxes) > MAX_BOXES:
-        raise FormatError(
-            f"{path}: {len(boxes):,} boxes, more than {MAX_BOXES:,}; drop those with the lowest scores"
-        )
-    return tuple(boxes)

@@ -20,6 +20,7 @@ from pydicom.dataset import Dataset
 from pydicom.sr.codedict import codes
 from pydicom.sr.coding import Code
 
+from overread import __version__
 from overread.errors import TableError, UsageError
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import records
@@ -95,6 +96,7 @@ def write(
                     procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
                     imaging_measurements=groups,
                 ),
+                software_versions=__version__,
                 is_complete=True,
                 is_final=True,
                 **sources.identify("SR", names[0], reader, observer),

@@ -20,6 +20,7 @@ from highdicom import PresentationLUTTransformation, pr
 from numpy.typing import NDArray
 from pydicom.dataset import Dataset
 
+from overread import __version__
 from overread._text import percent
 from overread.errors import FormatError, TableError
 from overread.marks._mark_set import MarkSet
@@ -155,6 +156,7 @@ def _state_of(reader: str, header: Dataset, drawn: Sequence[_Drawing], identity:
     inverse = str(header.get("PhotometricInterpretation", "")) == "MONOCHROME1"
     state = pr.GrayscaleSoftcopyPresentationState(
         referenced_images=[header],
+        software_versions=__version__,
         device_serial_number=None,
         content_label=CONTENT_LABEL,
         content_description=exact_text(reader, "reader", LONGEST_MEANING),

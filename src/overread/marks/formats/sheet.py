@@ -108,10 +108,8 @@ class Layout:
     @property
     def number_roles(self) -> list[str]:
         """Roles whose cells are numbers."""
-        return [
-            *self.shape,
-            *(role for role in ("angle", "image_width", "image_height") if role in self.columns),
-        ]
+        others = ("angle", "image_width", "image_height")
+        return [*self.shape, *(role for role in others if role in self.columns)]
 
     @property
     def shape(self) -> tuple[str, ...]:
@@ -119,19 +117,15 @@ class Layout:
         return next((shape for shape in SHAPES if set(shape) <= self.columns.keys()), ())
 
 
+CENTRES = (("x_centre", "y_centre"), ("x", "y"))
 SHAPES: tuple[tuple[str, ...], ...] = (
     ("x_min", "y_min", "x_max", "y_max"),
     ("x_min", "y_min", "width", "height"),
-    ("x_centre", "y_centre", "width", "height"),
-    ("x", "y", "width", "height"),
-    ("x_centre", "y_centre", "radius_x", "radius_y"),
-    ("x", "y", "radius_x", "radius_y"),
-    ("x_centre", "y_centre", "diameter"),
-    ("x", "y", "diameter"),
-    ("x_centre", "y_centre", "radius"),
-    ("x", "y", "radius"),
-    ("x_centre", "y_centre"),
-    ("x", "y"),
+    *(
+        (*centre, *size)
+        for size in (("width", "height"), ("radius_x", "radius_y"), ("diameter",), ("radius",), ())
+        for centre in CENTRES
+    ),
 )
 
 
