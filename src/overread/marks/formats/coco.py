@@ -85,9 +85,9 @@ def read(
         listed = image[readings_key].items() if readings_key else ()
         _read_image(builder, image, [reader] if reader else [node.identifier() for node in listed])
     for annotation in root["annotations"].items():
-        image, number = annotation["image_id"].identifier(), annotation["id"].identifier()
-        if image not in files:
-            raise FormatError(f"{annotation.place}.image_id: no image {quote_cell(image)} in this file")
+        owner, mark_id = annotation["image_id"].identifier(), annotation["id"].identifier()
+        if owner not in files:
+            raise FormatError(f"{annotation.place}.image_id: no image {quote_cell(owner)} in this file")
         box = [node.number() for node in annotation["bbox"].items()]
         if len(box) != 4:
             raise FormatError(f"{annotation.place}.bbox: {len(box)} numbers instead of x, y, width, height")
@@ -95,11 +95,11 @@ def read(
         category = annotation.get("category_id")
         who = reader or annotation[str(reader_key)].identifier()
         if derive_readings and readings_key is None:
-            builder.add_reading(files[image], who)
+            builder.add_reading(files[owner], who)
         builder.add_mark(
-            files[image],
+            files[owner],
             who,
-            f"{reader}/{number}" if reader else number,
+            f"{reader}/{mark_id}" if reader else mark_id,
             centre=(x + width / 2, y + height / 2),
             semi_axes=(width / 2, height / 2),
             label=names.get(category.identifier(), "") if category else "",
