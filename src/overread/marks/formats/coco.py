@@ -34,6 +34,7 @@ from typing import Any, Literal, get_args
 
 from overread.errors import FormatError, UsageError
 from overread.files import read_json
+from overread.marks._ellipse import DrawnEllipse
 from overread.marks._file_names import IMAGE_ENDINGS
 from overread.marks._mark_set import WHO_READ, MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
@@ -82,16 +83,11 @@ def read(
         if number in files:
             raise FormatError(f"{image.place}.id: {quote_cell(number)} is there twice")
         files[number] = image["file_name"].identifier()
-        listed = image[readings_key].items() if readings_key else ()
-        _read_image(builder, image, [reader] if reader else [node.identifier() for node in listed])
+        _read_image(builder, image, reader, readings_key)
     for annotation in root["annotations"].items():
         owner, mark_id = annotation["image_id"].identifier(), annotation["id"].identifier()
         if owner not in files:
             raise FormatError(f"{annotation.place}.image_id: no image {quote_cell(owner)} in this file")
-        box = [node.number() for node in annotation["bbox"].items()]
-        if len(box) != 4:
-            raise FormatError(f"{annotation.place}.bbox: {len(box)} numbers instead of x, y, width, height")
-        x, y, width, height = box
         category = annotation.get("category_id")
         who = reader or annotation[str(reader_key)].identifier()
         if derive_readings and readings_key is None:
@@ -100,8 +96,7 @@ def read(
             files[owner],
             who,
             f"{reader}/{mark_id}" if reader else mark_id,
-            centre=(x + width / 2, y + height / 2),
-            semi_axes=(width / 2, height / 2),
+            **_ellipse_of(annotation["bbox"])._asdict(),
             label=names.get(category.identifier(), "") if category else "",
             confidence=score.number() if (score := annotation.get("score")) else math.nan,
             place=annotation.place.rpartition(": ")[2],
@@ -112,15 +107,27 @@ def read(
 EMPTY = JsonNode([], "")
 
 
-def _read_image(builder: MarkSetBuilder, image: JsonNode, readers: list[str]) -> None:
+def _ellipse_of(box: JsonNode) -> DrawnEllipse:
+    """Return the ellipse that fills a box."""
+    numbers = [node.number() for node in box.items()]
+    if len(numbers) != 4:
+        raise FormatError(f"{box.place}: {len(numbers)} numbers instead of x, y, width, height")
+    x, y, width, height = numbers
+    return DrawnEllipse((x + width / 2, y + height / 2), (width / 2, height / 2))
+
+
+def _read_image(
+    builder: MarkSetBuilder, image: JsonNode, reader: str | None, readings_key: str | None
+) -> None:
     """Note an image under its file name, and its readings."""
     name = image["file_name"].identifier()
     sizes = [node.number() if (node := image.get(key)) else math.nan for key in ("width", "height")]
     if name in builder.images:
         raise FormatError(f"{image.place}.file_name: {quote_cell(name)} is there twice")
     builder.add_image(name, path=name, width=sizes[0], height=sizes[1])
-    for reader in readers:
-        builder.add_reading(name, reader)
+    listed = image[readings_key].items() if readings_key and not reader else ()
+    for one in [reader] if reader else [node.identifier() for node in listed]:
+        builder.add_reading(name, one)
 
 
 JsonFormat = Literal["coco", "monai", "nndetection"]

@@ -192,9 +192,7 @@ def _settle_decimal(layout: Layout, path: Path) -> Layout:
     """Find out whether a comma or a point stands before decimals; marks between thousands are never taken unasked."""
     if layout.options.decimal is not None:
         return layout
-    columns = (layout.sheet.column(layout.columns[role]) for role in layout.number_roles)
-    texts = (cell for column in columns for cell in column if not isinstance(cell, NumberText))
-    cells = [cell for cell in texts if "," in cell or "." in cell]
+    cells = _marked_cells(layout)
     plain, read = _list_notations(cells, PLAIN), _list_notations(cells, PLAIN, GROUPED)
     if not cells:
         return _answer(layout, decimal="point")
@@ -214,6 +212,13 @@ def _settle_decimal(layout: Layout, path: Path) -> Layout:
             "(make them alike)"
         )
     return _answer(layout, decimal="point")  # some cell is no number: reading it says which
+
+
+def _marked_cells(layout: Layout) -> list[str]:
+    """List cells of numbers that hold a comma or a point, and that a spreadsheet program did not store as numbers."""
+    columns = (layout.sheet.column(layout.columns[role]) for role in layout.number_roles)
+    texts = (cell for column in columns for cell in column if not isinstance(cell, NumberText))
+    return [cell for cell in texts if "," in cell or "." in cell]
 
 
 def _list_notations(cells: Sequence[str], *forms: Mapping[str, re.Pattern[str]]) -> list[str]:
