@@ -208,20 +208,6 @@ def test_a_reading_that_keeps_only_shapes_that_are_not_read_stays_out(tmp_path, 
     assert "left out 1 readings that hold shapes that are not read" in capsys.readouterr().err
 
 
-def test_the_public_function_keeps_it_out_too(tmp_path):
-    path = cvat(tmp_path, TWO_LABELS)[1].partition("=")[2]
-    with pytest.warns(UserWarning, match="2 masks"), pytest.warns(UserWarning, match="left out 1 readings"):
-        found = read_marks(path, reader="A", mm_per_px=0.7, labels=["Nodule"])
-    assert found.readings["image_id"].tolist() == ["case2.png", "case3.png"]
-
-
-def test_a_task_that_was_skipped_is_not_nothing_found(study):
-    def skip(tasks):
-        tasks[2]["annotations"][0]["was_cancelled"] = True
-
-    assert import_changed(study, skip) == EXPECTED - {("case3", "A")}
-
-
 @pytest.mark.parametrize(
     "draft",
     [

@@ -2,11 +2,10 @@
 
 import json
 
-import pandas as pd
 import pytest
 
 from overread.cli import main
-from overread.marks import FORMATS, read_folder, read_marks
+from overread.marks import read_folder, read_marks
 from overread.tables import read_table
 
 IMAGES = "image_id,mm_per_px_x,mm_per_px_y,width_px,height_px\na,0.5,0.5,400,400\nb,0.5,0.5,400,400\n"
@@ -122,23 +121,6 @@ def test_files_of_one_reader_in_two_spellings_and_formats(take, tmp_path):
     (tmp_path / "p").mkdir()
     plain_of(tmp_path / "p", DECOMPOSED)
     assert read_marks(tmp_path / "p").marks["reader_id"].tolist() == [COMPOSED]
-
-
-def test_every_format_goes_through_the_one_place(monkeypatch, tmp_path):
-    """Whatever a format's module gives, `read_marks` gives readers one spelling."""
-    marks = pd.DataFrame(
-        {"image_id": ["a"], "reader_id": [DECOMPOSED], "mark_id": ["m"], "x_mm": [20.0], "y_mm": [20.0]}
-        | {"semi_major_mm": [5.0], "semi_minor_mm": [5.0], "angle_deg": [0.0]}
-    )
-    readings = pd.DataFrame({"image_id": ["a", "a"], "reader_id": [COMPOSED, DECOMPOSED]})
-    from overread.marks import MarkSet
-    from overread.marks import _importing as importing
-
-    made = MarkSet(marks, readings, pd.DataFrame({"image_id": ["a"]}))
-    monkeypatch.setattr(importing, "_function_of", lambda name, what: lambda path: made)
-    for name in FORMATS:
-        found = read_marks(tmp_path, "coco" if name == "plain" else name)
-        assert found.readings["reader_id"].tolist() == found.marks["reader_id"].tolist() == [COMPOSED]
 
 
 @pytest.mark.parametrize(("one", "other"), [("1", "1.0"), (COMPOSED, DECOMPOSED), ("A", "A\u200b")])

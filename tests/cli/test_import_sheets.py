@@ -65,18 +65,6 @@ def change_parts(path: Path, change) -> Path:
 TOLD = ("--yes", "--all-read-all", "--unit", "px")
 
 
-def test_a_formula_without_a_value_is_an_error_with_row_and_column(take, tmp_path):
-    """The review's file: all three numbers are formulas that nobody computed; it became a negative reading."""
-    row = ["case00001", "A", "=50+50", "=100*2", "=20"]
-    code, said = take(sheet(tmp_path / "m.xlsx", HEADER, row), *TOLD)
-    assert code == 4
-    assert "row 2, column x: the formula has no stored value" in said
-    plain = ["case00002", "A", 100, 100, 20]
-    code, said = take(sheet(tmp_path / "m.xlsx", HEADER, plain, row), *TOLD)
-    assert code == 4
-    assert "row 3, column x" in said
-
-
 @pytest.mark.parametrize("place", range(5))
 def test_a_formula_in_any_cell_that_is_used_is_seen(take, tmp_path, place):
     row: list[object] = ["case00001", "A", 100, 200, 20]
@@ -140,22 +128,6 @@ def test_a_cell_that_is_there_twice_is_refused(take, tmp_path):
     assert "cell C2 is there twice" in said
 
 
-@pytest.mark.parametrize(
-    ("x", "y"), [("1.234,5", "1.100,25"), ("1.234", "20"), ("1,234", "20"), ("1.234", "1.100")]
-)
-@pytest.mark.parametrize("ending", ["csv", "xlsx"])
-def test_numbers_that_may_be_thousands_are_asked_for(take, tmp_path, x, y, ending):
-    path = tmp_path / f"m.{ending}"
-    row = ["case00001", "A", x, y, "20"]
-    if ending == "csv":
-        path.write_text(";".join(HEADER) + "\n" + ";".join(row) + "\n")
-    else:
-        sheet(path, HEADER, row)
-    code, said = take(path, *TOLD)
-    assert code == 2
-    assert "(say --decimal comma|point)" in said
-
-
 VALUES = (0.5, 12.5, 1.234, 12.0, 100.25, 1234.0, 1234.5, 123456.0, 1234567.0)
 
 
@@ -197,17 +169,6 @@ def csv(path: Path, header: str, *rows: str) -> Path:
     return path
 
 
-def test_one_mark_twice_is_said_once_with_the_number(take, tmp_path):
-    row = "case00001,A,100,200,20"
-    other = "case00002,A,100,200,20"
-    file = csv(tmp_path / "m.csv", "image,reader,x,y,diameter", row, row, row, other, other)
-    code, said = take(file, *TOLD)
-    assert code == 0
-    lines = [line for line in said.splitlines() if "has this mark twice" in line]
-    assert len(lines) == 1
-    assert "and 2 more like it" in lines[0]
-
-
 @pytest.mark.parametrize("unit", ["px", "fraction", "percent"])
 def test_a_unit_that_the_columns_contradict_is_refused(take, tmp_path, unit):
     file = csv(tmp_path / "m.csv", "image,reader,x_mm,y_mm,diameter_mm", "case00001,A,100,200,20")
@@ -233,22 +194,6 @@ def test_a_size_that_two_columns_state_differently_is_refused(take, tmp_path, he
     assert "contradict each other (2 rows)" in said
     file = csv(tmp_path / "m.csv", f"image,reader,{header}", f"case00001,A,{row.format(good)}")
     assert take(file, *TOLD)[0] == 0
-
-
-def test_boxes_in_fractions_are_not_pixels(take, tmp_path):
-    """COCO boxes within 0 to 1 became ellipses of 0.035 mm in the corner of the image."""
-    document = {
-        "images": [{"id": 1, "file_name": "case00001.png", "width": 500, "height": 610}],
-        "categories": [{"id": 1, "name": "n"}],
-        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0.4, 0.5, 0.1, 0.1]}],
-    }
-    (tmp_path / "c.json").write_text(json.dumps(document))
-    study = ("--images", str(tmp_path / "images.csv"), "--output", str(tmp_path / "study"))
-    assert main(["import", "--reader", f"A={tmp_path / 'c.json'}", "--all-read-all", *study]) == 4
-    file = csv(tmp_path / "m.csv", "image,reader,x,y,diameter", "case00001,A,0.4,0.5,0.1")
-    code, said = take(file, *TOLD)
-    assert code == 4
-    assert "all 1 marks lie within the first pixel of their image" in said
 
 
 def test_angles_that_look_like_radians_are_refused(take, tmp_path):

@@ -15,7 +15,7 @@ from pydicom.uid import ExplicitVRLittleEndian, generate_uid
 
 from dicom_marks import make_image, make_mark_set
 from overread.cli import main
-from overread.marks import combine, read_folder, read_marks, write_marks
+from overread.marks import read_folder
 from overread.marks.formats import gsps_writer
 
 UID = "1.2.3.4"
@@ -260,15 +260,6 @@ def test_a_presentation_state_of_other_drawings_is_no_negative_reading(tmp_path,
     assert main(["import", str(tmp_path / "other.dcm"), *out]) == 4
     assert f"nothing but {what}" in capsys.readouterr().err
     assert not (tmp_path / "study").exists()
-
-
-def test_our_own_states_and_reports_without_marks_stay_negative_readings(tmp_path):
-    marks = make_mark_set(tmp_path)
-    for format_ in ("dicom-sr", "gsps"):
-        paths = write_marks(marks, tmp_path / format_, format_, images_folder=tmp_path)
-        found = combine([read_marks(path, images=marks.images) for path in paths])
-        assert sorted(map(tuple, found.readings.to_numpy())) == sorted(map(tuple, marks.readings.to_numpy()))
-        assert len(found.marks) == len(marks.marks)
 
 
 def test_the_image_of_the_report_is_found_by_its_uid(tmp_path):

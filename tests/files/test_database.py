@@ -1,4 +1,3 @@
-import sqlite3
 import threading
 
 import pytest
@@ -55,16 +54,6 @@ def test_threads_wait_for_each_other(tmp_path):
     for thread in threads:
         thread.join()
     assert len(names(database)) == 80
-    database.close()
-
-
-def test_another_process_sees_what_is_committed(tmp_path):
-    database = open_database(tmp_path / "a.sqlite")
-    with database.transaction() as connection:
-        connection.execute("INSERT INTO names VALUES ('Anna')")
-    other = sqlite3.connect(tmp_path / "a.sqlite")
-    assert other.execute("SELECT name FROM names").fetchall() == [("Anna",)]
-    other.close()
     database.close()
 
 

@@ -84,7 +84,6 @@ class Everything:
 
 
 numbers = st.floats(allow_nan=True, allow_infinity=False)
-inners = st.builds(Inner, st.text(), numbers)
 tables = st.integers(0, 5).flatmap(
     lambda n: st.fixed_dictionaries(
         {
@@ -95,33 +94,6 @@ tables = st.integers(0, 5).flatmap(
         }
     ).map(pd.DataFrame)
 )
-records = st.builds(
-    Everything,
-    text=st.text(),
-    number=numbers,
-    count=st.integers(-(2**53), 2**53),
-    is_so=st.booleans(),
-    choice=st.sampled_from(["fp", "ignore"]),
-    maybe=st.none() | inners,
-    inner=inners,
-    inners=st.lists(inners, max_size=3),
-    several=st.lists(inners, max_size=3).map(tuple),
-    pair=st.tuples(numbers, st.text()),
-    numbers=st.lists(numbers, max_size=4),
-    array=st.lists(numbers, max_size=4).map(lambda values: np.array(values, dtype=np.float64)),
-    counts=st.lists(st.integers(-(2**53), 2**53), max_size=4).map(
-        lambda values: np.array(values, dtype=np.int64)
-    ),
-    by_name=st.dictionaries(st.text(), numbers, max_size=3),
-    by_number=st.dictionaries(st.integers(0, 99), inners, max_size=3),
-    anything=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=3),
-    table=tables,
-)
-
-
-@given(records)
-def test_every_type_comes_back(record):
-    assert same(record, through_text(record))
 
 
 def strategy_of(kind):
@@ -215,19 +187,14 @@ def test_every_record_of_the_package_comes_back(kind, data):
     assert same(record, through_text(record))
 
 
-@given(records)
+@given(strategy_of(Everything))
+def test_every_type_comes_back(record):
+    assert same(record, through_text(record))
+
+
+@given(strategy_of(Everything))
 def test_once_written_it_is_written_the_same_again(record):
     assert to_json(through_text(record)) == json.loads(json.dumps(to_json(record)))
-
-
-def test_results_have_no_other_types_than_those_tried_here():
-    def shape(kind):
-        origin = getattr(kind, "__origin__", None) or type(kind)
-        return kind if kind in (str, float, int, bool, pd.DataFrame) else origin
-
-    plain = {shape(kind) for kind in kinds_of(StudyResults) if not is_dataclass(kind)}
-    tried = {shape(kind) for kind in kinds_of(Everything) if not is_dataclass(kind)}
-    assert plain <= tried
 
 
 def plain(**changes):
@@ -279,17 +246,6 @@ def test_what_does_not_fit_is_named_with_its_place(changes, told):
         from_json(Everything, plain(**changes), "f.json")
 
 
-def test_a_missing_and_an_unknown_field():
-    record = plain()
-    del record["count"]
-    with pytest.raises(FormatError, match=r"^count: is missing"):
-        from_json(Everything, record)
-    with pytest.raises(FormatError, match=r"^other: is not known"):
-        from_json(Everything, plain(other=1))
-    with pytest.raises(FormatError, match=r"^\[\] is not an object|^: \[\] is not an object"):
-        from_json(Everything, [])
-
-
 def test_numbers_that_json_has_not_become_null_and_nan():
     assert to_json([math.nan, math.inf, np.float32(1.5), np.int64(3), np.bool_(True), pd.NA]) == [
         None, None, 1.5, 3, True, None,
@@ -316,13 +272,6 @@ def test_a_whole_number_is_a_number():
 
 class Colour(StrEnum):
     RED = "red"
-
-
-class Thing:
-    """An object that says itself how it is written."""
-
-    def __init__(self, name):
-        self.name = name
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
 """What is no regular file is refused before it is opened; nothing waits."""
 
+import gzip
 import os
 import socket
+import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from overread.files import (
     read_regular,
     real_path,
 )
-from overread.files._regular import kind_of_file
+from overread.files._regular import CHUNK
 from overread.images import read_image
 from overread.images._dicom_facts import is_dicom
 from overread.study import Detector, read_settings
@@ -122,12 +125,6 @@ def test_a_file_that_becomes_a_pipe_at_the_last_moment(
             open_regular(path)
 
 
-def test_kinds_have_words(tmp_path: Path) -> None:
-    assert kind_of_file(tmp_path.stat().st_mode) == "a folder"
-    assert kind_of_file(Path("/dev/null").stat().st_mode) == "a device"
-    assert kind_of_file(Path(__file__).stat().st_mode) is None
-
-
 def test_an_image_that_is_too_large_is_not_hashed(tmp_path: Path) -> None:
     with (tmp_path / "big").open("wb") as file:
         file.truncate(1 << 40)
@@ -135,3 +132,60 @@ def test_an_image_that_is_too_large_is_not_hashed(tmp_path: Path) -> None:
         FileDigests(tmp_path / "none.json").of("id", tmp_path / "big", 192 << 20)
     with pytest.raises(ImageError):
         read_image(tmp_path / "big")
+
+
+def refuse(size: int) -> Exception:
+    return ValueError(f"{size} is too much")
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK - 1, CHUNK, 2 * CHUNK + 3])
+def test_a_file_up_to_the_limit_is_read_whole(tmp_path, size):
+    content = os.urandom(size)
+    path = tmp_path / "f"
+    path.write_bytes(content)
+    assert read_capped(path, size, refuse) == content
+    assert read_capped(path, size + 10 * CHUNK, refuse) == content
+
+
+def test_a_byte_too_many_is_refused_with_the_size_before_anything_is_read(tmp_path):
+    path = tmp_path / "f"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # takes no room on the device
+    with pytest.raises(ValueError, match="1099511627776 is too much"):
+        read_capped(path, (1 << 40) - 1, refuse)
+
+
+def test_what_unpacks_to_more_is_refused_one_byte_past_the_limit(tmp_path):
+    path = tmp_path / "f.gz"
+    path.write_bytes(gzip.compress(bytes(3 * CHUNK)))
+    with gzip.open(path) as file:
+        assert len(read_capped(file, 3 * CHUNK, refuse)) == 3 * CHUNK
+    with gzip.open(path) as file, pytest.raises(ValueError, match="1001 is too much"):
+        read_capped(file, 1000, refuse)
+
+
+def test_a_pipe_states_no_size_and_is_capped_all_the_same(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b"x" * 100))
+    writer.start()
+    with pipe.open("rb") as file, pytest.raises(ValueError, match="51 is too much"):
+        read_capped(file, 50, refuse)
+    writer.join()
+
+
+def test_a_high_limit_takes_no_memory(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"short")
+    tracemalloc.start()
+    read_capped(path, 1 << 40, refuse)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * CHUNK
+
+
+def test_a_missing_file_is_the_caller_s_business(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_capped(tmp_path / "absent", 1, refuse)
+    with pytest.raises(IsADirectoryError):
+        read_capped(tmp_path, 1, refuse)

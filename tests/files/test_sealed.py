@@ -31,8 +31,7 @@ json_values = st.recursive(
 
 
 @pytest.mark.parametrize(
-    ("name", "seal"),
-    [("model", MODEL_SEAL), ("detector", OLD_DETECTOR_SEAL), ("operating_point", LOCK_SEAL)],
+    ("name", "seal"), [("model", MODEL_SEAL), ("detector", OLD_DETECTOR_SEAL), ("operating_point", LOCK_SEAL)]
 )
 def test_files_written_before_are_read_and_written_byte_by_byte(name, seal):
     path = WRITTEN / f"{name}.json"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import overread.marks
 from overread.errors import FormatError, TableError, UsageError
 from overread.marks import FORMATS, detect_format, read_marks, write_marks
 
@@ -137,12 +136,6 @@ def test_the_options_of_the_registry_are_those_of_the_modules():
             if parameter.kind is parameter.KEYWORD_ONLY and name not in ("spacings", "reader")
         }
         assert {option.name: option.type for option in entry.options} == own, entry.name
-
-
-def test_the_stage_exports_what_it_promises():
-    for name in overread.marks.__all__:
-        assert hasattr(overread.marks, name)
-    assert {"Ellipse", "overlap_area", "read_marks"} <= set(overread.marks.__all__)
 
 
 def test_a_written_export_is_recognised(tmp_path):

@@ -9,7 +9,10 @@ from overread.marks import (
     MarkSetBuilder,
     Spacings,
     StudyImages,
+    check_image_files,
     list_found_files,
+    read_found,
+    read_left_out,
     with_ids_of_files,
 )
 from overread.tables import write_table
@@ -56,3 +59,41 @@ def test_without_a_table_ids_are_those_of_init():
     one, two = with_ids_of_files([marks_on("up/a.png", "p/b.png"), marks_on("up/a.png", "q/b.png")])
     assert one.marks["image_id"].tolist() == ["a", "p/b.png"]
     assert two.marks["image_id"].tolist() == ["a", "q/b.png"]
+
+
+def test_missing_files(tmp_path):
+    for name, content in (("a", b"xx"), ("b", b"xx"), ("c", b"yy"), ("d", b"xx")):
+        (tmp_path / name).write_bytes(content)
+    images = pd.DataFrame(
+        {
+            "image_id": ["1", "2", "3", "4", "5", "6"],
+            "path": ["a", "b", "c", "d", "gone", ""],
+            "split": ["train", "test", "test", "train", "train", "train"],
+        }
+    )
+    found = check_image_files(images, tmp_path)
+    assert [(problem.row, problem.severity) for problem in found] == [(7, "warning"), (6, "warning")]
+    assert "1 of 6 images have no path" in found[0].message
+
+
+def test_no_paths_is_a_warning(tmp_path):
+    (problem,) = check_image_files(pd.DataFrame({"image_id": ["1"]}), tmp_path)
+    assert (problem.column, problem.severity) == ("path", "warning")
+
+
+def test_the_table_comes_back_and_may_be_empty(tmp_path):
+    assert read_found(tmp_path) is None
+    assert read_left_out(tmp_path) == {}
+    path = write_table(
+        list_found_files(["c.dcm"], {"b.dcm": "broken", "a.dcm": "lateral, twice"}), tmp_path / FOUND_FILE
+    )
+    assert path.read_text().splitlines() == [
+        "path,step,reason",
+        'a.dcm,init,"lateral, twice"',
+        "b.dcm,init,broken",
+        "c.dcm,,",
+    ]
+    assert read_left_out(tmp_path) == {"a.dcm": "lateral, twice", "b.dcm": "broken"}
+    assert read_found(tmp_path) == {"a.dcm": "lateral, twice", "b.dcm": "broken", "c.dcm": ""}
+    write_table(list_found_files([], {}), tmp_path / FOUND_FILE)
+    assert read_left_out(tmp_path) == {}

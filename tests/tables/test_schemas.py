@@ -5,21 +5,6 @@ import pytest
 from overread.tables import SCHEMAS, schema_of
 
 
-def test_schemas_have_the_designs_columns():
-    assert set(SCHEMAS) == {"images", "readings", "marks", "truth", "candidates", "features", "scores"}
-    assert schema_of("marks").of_header(["x_px"], "marks").required[3:5] == ("x_px", "y_px")
-    assert schema_of("marks").of_header([], "marks").required == (
-        "image_id",
-        "reader_id",
-        "mark_id",
-        "x_mm",
-        "y_mm",
-        "semi_major_mm",
-        "semi_minor_mm",
-        "angle_deg",
-    )
-
-
 def test_every_key_is_required_and_every_name_is_there_once():
     for kind, schema in SCHEMAS.items():
         names = [column.name for column in schema.columns]

@@ -173,14 +173,6 @@ def test_ids_that_are_no_text_or_repeated():
     assert places(check_readings(readings(("i", "R"), ("i", "R")))) == [(3, "reader_id", "error")]
 
 
-@pytest.mark.parametrize(
-    "identifier", ["NA", "None", "00123", "1.10", " x ", "../../etc/passwd", "=1+1", "a\0b", "x" * 10_000]
-)
-def test_strange_ids_are_no_problem(identifier):
-    drawn = marks(image_id=[identifier] * 2)
-    assert check_study(drawn, readings((identifier, "R1"), (identifier, "R2"))) == []
-
-
 def test_missing_columns_are_named():
     with pytest.raises(TableError, match="column angle_deg: the column is missing"):
         validated(check_marks, marks().drop(columns="angle_deg"))
@@ -188,12 +180,6 @@ def test_missing_columns_are_named():
         validated(check_readings, pd.DataFrame({"image_id": ["i"]}))
     with pytest.raises(TableError, match="image_id"):
         validated(check_images, pd.DataFrame({"path": ["i"]}))
-
-
-def test_one_error_names_the_first_and_counts_the_others():
-    many = pd.concat([marks(mark_id=[f"{k}a", f"{k}b"], semi_major_mm=[0.0, 0.0]) for k in range(10)])
-    with pytest.raises(TableError, match="and 19 more like it"):
-        validated(check_marks, many.reset_index(drop=True))
 
 
 def test_spacings_that_no_radiograph_has_are_warned_of():
@@ -259,15 +245,6 @@ def test_candidates_that_cannot_be(column, value):
     candidates.loc[1, column] = value
     (problem,) = check_candidates(candidates)
     assert (problem.row, problem.column, problem.severity) == (3, column, "error")
-
-
-def test_a_reader_who_is_spelled_in_two_ways_is_told():
-    readings = pd.DataFrame(
-        {"image_id": ["a", "b", "c"], "reader_id": ["Sch\u00e4fer", "sch\u00e4fer", "Meier"]}
-    )
-    (problem,) = check_readings(readings)
-    assert problem.severity == "warning"
-    assert "look alike, and count as 2 readers" in problem.message
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -74,7 +73,7 @@ def write_parts_atomically(
     within: Path | None = None,
 ) -> Path:
     """Write bytes that need not be in memory as a whole, as `write_atomically` does."""
-    return fill_atomically(path, partial(_write_all, parts), exclusive=exclusive, mode=mode, within=within)
+    return fill_atomically(path, _writer_of(parts), exclusive=exclusive, mode=mode, within=within)
 
 
 def fill_atomically(
@@ -114,12 +113,10 @@ def write_together(folder: Path, files: Mapping[str, Iterable[bytes]]) -> list[P
     """
     targets = {name: _real_target(folder / name, folder) for name in files}
     with ExitStack() as stack:
-        parts = {
-            name: stack.enter_context(
-                _prepared(folder / name, targets[name].parent, partial(_write_all, blocks), None)
-            )
-            for name, blocks in files.items()
-        }
+        parts = {}
+        for name, blocks in files.items():
+            prepared = _prepared(folder / name, targets[name].parent, _writer_of(blocks), None)
+            parts[name] = stack.enter_context(prepared)
         marker = write_atomically(folder / MARKER, "\n".join(files).encode(), within=folder)
         for name, part in parts.items():
             with _told(folder / name):
@@ -139,8 +136,8 @@ def unfinished_files(folder: Path) -> list[str]:
         return []
 
 
-def _write_all(parts: Iterable[bytes], file: BinaryIO) -> None:
-    file.writelines(parts)
+def _writer_of(parts: Iterable[bytes]) -> Callable[[BinaryIO], None]:
+    return lambda file: file.writelines(parts)
 
 
 def _real_target(path: Path, within: Path | None) -> Path:
@@ -188,7 +185,8 @@ def _prepared(
                 fill(file)
                 file.flush()
                 os.fsync(file.fileno())
-            part.chmod(_mode_of_a_new_file() if mode is None else mode)
+            # mkstemp makes files private to their owner; open does not.
+            part.chmod(0o666 & ~UMASK if mode is None else mode)
         yield part
     finally:
         part.unlink(missing_ok=True)
@@ -204,23 +202,14 @@ def _read_umask() -> int:
 UMASK = _read_umask()
 
 
-def _mode_of_a_new_file() -> int:
-    """Permissions that ``open`` would give: ``mkstemp`` makes files private to their owner."""
-    return 0o666 & ~UMASK
-
-
 def _flush_folder(folder: Path) -> None:
     """Make the rename itself durable, where the system can open folders."""
-    try:
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 # Settings of a simulated study; a folder that has this file is one.

@@ -91,15 +91,7 @@ class ColumnFile:
 def encode_columns(
     columns: Iterable[Floats], n_rows: int, n_columns: int, dtype: np.dtype[np.floating]
 ) -> Iterator[bytes]:
-    """Give the bytes of a column file, column by column.
-
-    Parameters
-    ----------
-    columns
-        Of ``n_rows`` values each, ``n_columns`` of them.
-    n_rows, n_columns, dtype
-        Of the matrix.
-    """
+    """Give the bytes of a column file, column by column."""
     yield _header(n_rows, n_columns, dtype)
     for column in columns:
         yield np.ascontiguousarray(column, dtype=dtype).tobytes()
@@ -138,17 +130,7 @@ def fill_columns(
     *,
     name: str,
 ) -> None:
-    """Write a column file, as `write_columns` does, to a file that is open and empty.
-
-    Parameters
-    ----------
-    file
-        Where to write.
-    blocks, n_rows, n_columns, dtype
-        As in `write_columns`.
-    name
-        Of the file, for messages.
-    """
+    """Write a column file, as `write_columns` does, to a file that is open and empty."""
     header = _header(n_rows, n_columns, dtype)
     file.write(header)
     file.flush()

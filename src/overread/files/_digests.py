@@ -68,13 +68,7 @@ class FileDigests:
             self._known = known["files"]
 
     def of(self, name: str, path: Path, limit: int | None = None) -> str:
-        """Digest of the file that goes by ``name``.
-
-        Raises
-        ------
-        OSError
-            If it cannot be read, is no regular file, or has more than ``limit`` bytes.
-        """
+        """Digest of the file that goes by ``name``."""
         state = path.stat()
         mark = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
         remembered = self._known.get(name)
@@ -118,13 +112,7 @@ class Seal:
     indent: int = 1
 
     def close(self, payload: Any) -> dict[str, Any]:
-        """Make the object of the file.
-
-        Raises
-        ------
-        ValueError
-            If the payload holds NaN or infinity, which JSON has not.
-        """
+        """Make the object of the file."""
         rest = payload if self.payload_key is None else {self.payload_key: payload}
         return {**self.head, self.digest_key: digest_of_value(payload), **rest}
 

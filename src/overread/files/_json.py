@@ -19,15 +19,7 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file strictly.
-
-    Raises
-    ------
-    FormatError
-        If it is larger than a gigabyte, or `parse_json` refuses it.
-    OSError
-        If it cannot be opened.
-    """
+    """Read a JSON file strictly."""
     content = read_capped(
         path,
         LARGEST_FILE,

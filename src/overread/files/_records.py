@@ -79,22 +79,7 @@ def _written(record: Any) -> list[dataclasses.Field[Any]]:
 
 
 def from_json(kind: type[Record], value: Any, place: str = "") -> Record:
-    """Read a record of a dataclass from plain JSON values.
-
-    Parameters
-    ----------
-    kind
-        The dataclass.
-    value
-        What `to_json` gave.
-    place
-        Begins the place in messages, such as ``"results.json"``.
-
-    Raises
-    ------
-    FormatError
-        Naming the place of a value that is missing, unknown or of another type.
-    """
+    """Read a record of a dataclass from plain JSON values."""
     try:
         return _CONVERTER.structure(value, kind)
     except RecursionError:

@@ -27,13 +27,7 @@ KINDS = (
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading bytes.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened; also, with a text that says what it is, if it is no regular file.
-    """
+    """Open a regular file for reading bytes."""
     _refuse_other_kinds(path.stat().st_mode, path)
     # What stood there a moment ago may have been replaced: without waiting, and looked at once more.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
@@ -86,20 +80,6 @@ def read_capped(source: Path | Readable, limit: int, refuse: Callable[[int], Exc
 
     A file that is too large is refused by its size before anything is read. What states no size, because it is
     unpacked on the way, is read in chunks until it passes the limit.
-
-    Parameters
-    ----------
-    source
-        A path, or a file that is open for reading bytes.
-    limit
-        Most bytes that are accepted.
-    refuse
-        Makes the error of a file that is too large, from the number of bytes that are known of it.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened or read, or is no regular file.
     """
     if isinstance(source, Path):
         with open_regular(source) as file:

@@ -3,14 +3,10 @@
 Conventions: x to the right, y down, origin at the image's top-left corner; `angle_deg` is the direction of
 the major axis, clockwise on screen from +x, in [0, 180).
 
-Ellipses between pixels and millimetres, exactly, also where pixels are not square.
-
 Pixel (0, 0) covers [0, 1] x [0, 1] px, so its centre is at (0.5, 0.5) px and at half a spacing in mm. An
 ellipse is the image of the unit circle under M = R(angle) diag(a, b). With S = diag(mm_per_px_x, mm_per_px_y)
 it becomes S M in mm, which is again an ellipse, of other axes and another angle: those of the symmetric
-matrix (S M)(S M)^T. Ellipses are rows (x, y, a, b, angle), as in `overread.marks._ellipse`.
-
-An outline as an ellipse, and an ellipse as an outline, in pixels.
+matrix (S M)(S M)^T.
 """
 
 from __future__ import annotations
@@ -18,13 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import FormatError, InvalidInputError
 from overread.marks._kernels import overlap_many
+
+Floats = NDArray[np.float64]
 
 ELLIPSE_COLUMNS = ("x", "y", "semi_major", "semi_minor", "angle_deg")
 """Columns of an ellipse, in the order of the arrays that `overlap_areas` takes."""
@@ -51,19 +49,15 @@ class Ellipse:
     angle_deg: float = 0.0
 
     def __post_init__(self) -> None:
-        rows = normalized_ellipses([[self.x, self.y, self.semi_major, self.semi_minor, self.angle_deg]])
-        for name, value in zip(ELLIPSE_COLUMNS, rows[0].tolist(), strict=True):
+        for name, value in zip(
+            ELLIPSE_COLUMNS, normalized_ellipses([astuple(self)])[0].tolist(), strict=True
+        ):
             object.__setattr__(self, name, value)
 
     @classmethod
     def from_box(cls, x_min: float, y_min: float, x_max: float, y_max: float) -> Self:
         """Ellipse inscribed in an upright box."""
-        return cls(
-            x=0.5 * (x_min + x_max),
-            y=0.5 * (y_min + y_max),
-            semi_major=0.5 * (x_max - x_min),
-            semi_minor=0.5 * (y_max - y_min),
-        )
+        return cls(0.5 * (x_min + x_max), 0.5 * (y_min + y_max), 0.5 * (x_max - x_min), 0.5 * (y_max - y_min))
 
     @property
     def area(self) -> float:
@@ -82,7 +76,7 @@ class Ellipse:
         height = math.hypot(self.semi_major * s, self.semi_minor * c)
         return self.x - width, self.y - height, self.x + width, self.y + height
 
-    def outline(self, n_points: int = 64) -> NDArray[np.float64]:
+    def outline(self, n_points: int = 64) -> Floats:
         """Points on the ellipse, `(n_points, 2)`, evenly spaced in the parameter, first at the major axis."""
         t = np.linspace(0.0, 2.0 * np.pi, n_points, endpoint=False)
         c, s = math.cos(math.radians(self.angle_deg)), math.sin(math.radians(self.angle_deg))
@@ -90,14 +84,8 @@ class Ellipse:
         return np.column_stack([self.x + c * along - s * across, self.y + s * along + c * across])
 
 
-def normalized_ellipses(ellipses: ArrayLike) -> NDArray[np.float64]:
-    """Bring rows (x, y, a, b, angle) to a >= b and 0 <= angle < 180, a circle's angle to 0.
-
-    Raises
-    ------
-    InvalidInputError
-        For a value that is not finite or a semi-axis not above 0; the message names the first such row.
-    """
+def normalized_ellipses(ellipses: ArrayLike) -> Floats:
+    """Bring rows (x, y, a, b, angle) to a >= b and 0 <= angle < 180, a circle's angle to 0."""
     rows = np.array(ellipses, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(ELLIPSE_COLUMNS):
         raise InvalidInputError(
@@ -120,14 +108,12 @@ def normalized_ellipses(ellipses: ArrayLike) -> NDArray[np.float64]:
     return rows
 
 
-def equal_area_diameters(ellipses: NDArray[np.float64]) -> NDArray[np.float64]:
+def equal_area_diameters(ellipses: Floats) -> Floats:
     """Equal-area diameter 2 sqrt(a b) of each row (x, y, a, b, angle)."""
     return np.asarray(2.0 * np.sqrt(ellipses[:, 2] * ellipses[:, 3]))
 
 
-def overlap_areas(
-    first: ArrayLike | Sequence[Ellipse], second: ArrayLike | Sequence[Ellipse]
-) -> NDArray[np.float64]:
+def overlap_areas(first: ArrayLike | Sequence[Ellipse], second: ArrayLike | Sequence[Ellipse]) -> Floats:
     """Overlap area of each row of `first` with the same row of `second`.
 
     The boundary of the overlap is cut at the roots of the intersection quartic, and Green's theorem,
@@ -151,7 +137,7 @@ def overlap_area(first: Ellipse, second: Ellipse) -> float:
     return float(overlap_areas([first], [second])[0])
 
 
-def _as_rows(ellipses: ArrayLike | Sequence[Ellipse]) -> NDArray[np.float64]:
+def _as_rows(ellipses: ArrayLike | Sequence[Ellipse]) -> Floats:
     """Rows (x, y, a, b, angle) of ellipses given as objects or as an array."""
     if isinstance(ellipses, Sequence):
         ellipses = [astuple(e) if isinstance(e, Ellipse) else e for e in ellipses]
@@ -160,24 +146,8 @@ def _as_rows(ellipses: ArrayLike | Sequence[Ellipse]) -> NDArray[np.float64]:
     return normalized_ellipses(ellipses)
 
 
-Floats = NDArray[np.float64]
-
-
 def rescale_ellipses(ellipses: ArrayLike, scale_x: ArrayLike, scale_y: ArrayLike) -> Floats:
-    """Scale the plane: from px to mm with the spacings, from mm to px with their inverses.
-
-    Parameters
-    ----------
-    ellipses : array_like of shape (n, 5)
-        Rows (x, y, a, b, angle_deg).
-    scale_x, scale_y : float or array_like of shape (n,)
-        Factors of each row.
-
-    Returns
-    -------
-    numpy.ndarray of shape (n, 5)
-        Rows with a >= b and 0 <= angle < 180.
-    """
+    """Scale rows (x, y, a, b, angle): from px to mm with the spacings, from mm to px with their inverses."""
     rows = normalized_ellipses(ellipses)
     sx, sy = np.broadcast_to(scale_x, len(rows)), np.broadcast_to(scale_y, len(rows))
     x, y, a, b, angle = rows.T
@@ -207,25 +177,20 @@ LEAST_POINTS = 3
 ON_THE_ELLIPSE = 1e-3
 
 
-@dataclass(frozen=True)
-class PixelEllipse:
-    """Ellipse in pixels; the first semi-axis points along the angle, clockwise from +x on screen."""
+class DrawnEllipse(NamedTuple):
+    """Ellipse as a file states it; the first semi-axis, longer or not, points along the angle."""
 
     centre: tuple[float, float]
     semi_axes: tuple[float, float]
-    angle_deg: float
+    angle_deg: float = 0.0
+
+    @classmethod
+    def fill_box(cls, left: float, top: float, right: float, bottom: float) -> Self:
+        """Fill an upright box."""
+        return cls(((left + right) / 2, (top + bottom) / 2), ((right - left) / 2, (bottom - top) / 2))
 
 
-def outline_of_ellipse(ellipse: PixelEllipse, points: int = 64) -> Floats:
-    """Vertices at equal steps of t: centre + a cos t u + b sin t v; the last is not the first."""
-    t = np.arange(points) * (2 * np.pi / points)
-    angle = np.deg2rad(ellipse.angle_deg)
-    along, across = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
-    a, b = ellipse.semi_axes
-    return np.asarray(ellipse.centre) + a * np.outer(np.cos(t), along) + b * np.outer(np.sin(t), across)
-
-
-def ellipse_of_outline(points: Floats) -> PixelEllipse:
+def ellipse_of_outline(points: Floats) -> DrawnEllipse:
     """Ellipse of a closed outline.
 
     Vertices at equal steps of an ellipse's parameter have the covariance M M^T / 2, with M the matrix that
@@ -240,16 +205,15 @@ def ellipse_of_outline(points: Floats) -> PixelEllipse:
         offset = points - centre
         level = np.einsum("ij,ji->i", offset, np.linalg.solve(shape, offset.T))
         if len(points) > LEAST_POINTS + 1 and np.abs(level - 1).max() < ON_THE_ELLIPSE:
-            return _of_second_moments(centre, shape)
+            return _ellipse_of_shape(centre, shape)
     centre, covariance = _polygon_moments(points)
-    return _of_second_moments(centre, 4 * covariance)
+    return _ellipse_of_shape(centre, 4 * covariance)
 
 
-def _of_second_moments(centre: Floats, shape: Floats) -> PixelEllipse:
+def _ellipse_of_shape(centre: Floats, shape: Floats) -> DrawnEllipse:
     """Ellipse whose M M^T is given."""
-    root = np.linalg.cholesky(shape)
-    x, y, a, b, angle = ellipses_of_matrices([centre], [root])[0].tolist()
-    return PixelEllipse((x, y), (a, b), angle)
+    x, y, a, b, angle = ellipses_of_matrices([centre], [np.linalg.cholesky(shape)])[0].tolist()
+    return DrawnEllipse((x, y), (a, b), angle)
 
 
 def _polygon_moments(points: Floats) -> tuple[Floats, Floats]:

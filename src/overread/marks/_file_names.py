@@ -91,13 +91,7 @@ class ImageNames:
                     found[image_id] = found.get(image_id, False) or unique or name in whole
 
     def find(self, name: str) -> str | None:
-        """Id of the image that goes by a name, or None.
-
-        Raises
-        ------
-        TableError
-            If two images go by it; the message names both.
-        """
+        """Id of the image that goes by a name, or None."""
         if not self._known or name in self._known:
             return name if self._known else None
         wanted = names_of(name)
@@ -117,13 +111,7 @@ class ImageNames:
         return None
 
     def find_all(self, names: Iterable[str]) -> dict[str, str]:
-        """Ids by name, of the names that an image goes by.
-
-        Raises
-        ------
-        TableError
-            If two names stand for one image, or two images go by one name.
-        """
+        """Ids by name, of the names that an image goes by."""
         owners: dict[str, str] = {}
         found: dict[str, str] = {}
         for name in dict.fromkeys(names):

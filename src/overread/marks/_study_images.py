@@ -32,17 +32,7 @@ LISTED = Schema("images", (Column("file", "id", required=False), *SCHEMAS["image
 
 @dataclass(frozen=True)
 class StudyImages:
-    """Images table of a study, and the files that were left out of it.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        The images table.
-    place : str
-        Its file, for messages.
-    left_out : dict
-        Reason by path of the files that the study left out.
-    """
+    """Images table of a study, its file for messages, and the reason by path of the files that were left out of it."""
 
     table: pd.DataFrame
     place: str
@@ -60,20 +50,7 @@ class StudyImages:
         return ImageNames(dict(zip(self.table["image_id"], paths, strict=True)), self.place)
 
     def adopt(self, found: MarkSet, *, drop_unknown: bool = False) -> MarkSet:
-        """Give imported marks the ids of the table; marks of images that the study left out are left out too.
-
-        Parameters
-        ----------
-        found : MarkSet
-            What a file holds, with the file's own names of images.
-        drop_unknown : bool
-            Also leave out images that the study has never seen, instead of refusing them.
-
-        Warns
-        -----
-        DataWarning
-            With the number of marks and images that were left out.
-        """
+        """Give imported marks the ids of the table; marks of images that the study left out are left out too."""
         ids = self.names.find_all([*found.images["image_id"], *sorted(image for image, _ in found.left_out)])
         path_of = dict(zip(ids_of_files(list(self.left_out)), self.left_out, strict=True))
         gone = ImageNames(path_of, FOUND_FILE)
@@ -87,10 +64,10 @@ class StudyImages:
                 "run overread init again, or leave their marks out with --drop-unknown)"
             )
         if strange:
-            warnings.warn(self.left_out_text(found, strange, known), DataWarning, stacklevel=2)
-        return rename_images(found, ids)
+            warnings.warn(self._left_out_text(found, strange, known), DataWarning, stacklevel=2)
+        return _rename_images(found, ids)
 
-    def left_out_text(self, found: MarkSet, strange: Sequence[str], known: dict[str, str]) -> str:
+    def _left_out_text(self, found: MarkSet, strange: Sequence[str], known: dict[str, str]) -> str:
         """Say which images of a file are not in the study, and why where that is known."""
         n_marks = int(found.marks["image_id"].isin(list(strange)).sum())
         told = [f"{quote_cell(image)} ({self.left_out[path]})" for image, path in known.items()]
@@ -100,13 +77,7 @@ class StudyImages:
 
 
 def read_image_list(path: Path) -> pd.DataFrame:
-    """Read a user's table of images, which names them by image_id, or by their files in a column path or file.
-
-    Raises
-    ------
-    TableError
-        If no column names the images, or two rows name one.
-    """
+    """Read a user's table of images, which names them by image_id, or by their files in a column path or file."""
     scan = scan_file(path, LISTED)
     table = scan.frame
     if "image_id" in table:
@@ -126,7 +97,7 @@ def read_image_list(path: Path) -> pd.DataFrame:
     return listed.assign(path=table[column].astype("str"))
 
 
-def rename_images(found: MarkSet, ids: dict[str, str]) -> MarkSet:
+def _rename_images(found: MarkSet, ids: dict[str, str]) -> MarkSet:
     """Give marks, readings and images other ids; what has none is dropped."""
 
     def renamed(table: pd.DataFrame) -> pd.DataFrame:
@@ -142,7 +113,7 @@ def with_ids_of_files(found: Sequence[MarkSet]) -> list[MarkSet]:
     read = [image for part in found for image in part.images["image_id"]]
     names = list(dict.fromkeys([*read, *sorted(image for part in found for image, _ in part.left_out)]))
     ids = dict(zip(names, ids_of_files(names), strict=True))
-    return [rename_images(part, ids) for part in found]
+    return [_rename_images(part, ids) for part in found]
 
 
 REMEDY = (
@@ -151,40 +122,25 @@ REMEDY = (
 
 
 def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images") -> list[Problem]:
-    """Find paths without a file.
-
-    Parameters
-    ----------
-    images : pandas.DataFrame
-        An images table; rows without a path are passed over.
-    folder : Path
-        Folder that the paths are relative to.
-    file : str
-        Name of the table in messages.
-
-    Returns
-    -------
-    list of Problem
-        Warnings.
-    """
+    """Warn of paths of an images table, relative to a folder, that have no file, and of rows without a path."""
     if "path" not in images:
         remedy = "add the column path, relative to the study's folder"
         return [Problem(file, None, "path", "no image can be opened", remedy, "warning")]
     problems: list[Problem] = []
-    without = [row for row, name in enumerate(images["path"]) if not name]
+
+    def warn(row: int | None, message: str) -> None:
+        problems.append(Problem(file, row, "path", message, REMEDY, "warning"))
+
+    named = {row: name for row, name in enumerate(images["path"], start=2) if name}
+    without = [row for row, name in enumerate(images["path"], start=2) if not name]
     if without:
-        message = f"{len(without)} of {len(images)} images have no path"
-        problems.append(Problem(file, without[0] + 2, "path", message, REMEDY, "warning"))
-    named = [(row, name) for row, name in enumerate(images["path"]) if name]
-    there = [row for row, name in named if (folder / name).is_file()]
-    if len(named) > 1 and not there:
-        message = f"not one of {len(named)} files is there, such as {PurePosixPath(named[0][1]).name!r}"
-        return [*problems, Problem(file, None, "path", message, REMEDY, "warning")]
-    present = set(there)
+        warn(without[0], f"{len(without)} of {len(images)} images have no path")
+    missing = [row for row, name in named.items() if not (folder / name).is_file()]
+    if len(missing) == len(named) > 1:
+        name = PurePosixPath(next(iter(named.values()))).name
+        warn(None, f"not one of {len(named)} files is there, such as {name!r}")
+        return problems
     # Marks can be merged without pixels, and an annotation tool exports its own paths: only a warning.
-    problems += [
-        Problem(file, row + 2, "path", f"{quote_cell(name)} is not there", REMEDY, "warning")
-        for row, name in named
-        if row not in present
-    ]
+    for row in missing:
+        warn(row, f"{quote_cell(named[row])} is not there")
     return problems

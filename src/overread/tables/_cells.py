@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -33,15 +33,7 @@ NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$')
 
 @dataclass(frozen=True)
 class Cells:
-    """A CSV file as text.
-
-    Parameters
-    ----------
-    header : list of str
-        Column names.
-    rows : list of list of str
-        Records; all are as long as the header. Record i is row i + 2 of the file.
-    """
+    """A CSV file as text: a header and records as long as it; record i is row i + 2 of the file."""
 
     header: list[str]
     rows: list[list[str]]
@@ -137,25 +129,27 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 FLAGS = {"true": True, "false": False, "1": True, "0": False}
-UNREADABLE = {"number": math.nan, "count": 0, "flag": False, "ids": ()}
-"""What stands in a column, by its type, for a cell that cannot be read."""
 
 
 def parse_column(cells: Sequence[str], type_: Type) -> tuple[list[Any], list[int]]:
     """Values of cells, and the places of those that are not of the type."""
-    if type_ in ("id", "text", "any"):
-        texts = [unguard_formula(cell) for cell in cells]
-        return texts, [place for place, text in enumerate(texts) if type_ == "id" and not text]
+    kind = CELL_TYPES[type_]
     values: list[Any] = []
     bad: list[int] = []
-    parse = PARSERS[type_]
     for place, cell in enumerate(cells):
         try:
-            values.append(parse(cell))
+            values.append(kind.parse(cell))
         except (ValueError, RecursionError):
-            values.append(UNREADABLE[type_])
+            values.append(kind.unreadable)
             bad.append(place)
     return values, bad
+
+
+def _parse_id(cell: str) -> str:
+    """Text that is not empty."""
+    if not (text := unguard_formula(cell)):
+        raise ValueError(cell)
+    return text
 
 
 def parse_number(cell: str) -> float:
@@ -195,46 +189,32 @@ def _parse_ids(cell: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-PARSERS: dict[str, Callable[[str], Any]] = {
-    "number": parse_number,
-    "count": _parse_count,
-    "flag": _parse_flag,
-    "ids": _parse_ids,
-}
-DESCRIPTIONS = {
-    "id": "an id",
-    "number": "a number",
-    "count": "a whole number",
-    "flag": "true or false",
-    "ids": "a JSON list of ids",
-    "text": "text",
-    "any": "anything",
-}
-"""What a cell of each type is, in messages."""
-REMEDIES = {
-    "id": "give every row an id",
-    "number": "write 0.143, with a point, without a unit",
-    "count": "write a whole number",
-    "flag": "write true or false",
-    "ids": 'write ["a", "b"]',
-    "text": "write text",
-    "any": "write text",
-}
-"""What to write instead, in messages."""
-DTYPES = {
-    "id": "str",
-    "text": "str",
-    "any": "str",
-    "number": "float64",
-    "count": "int64",
-    "flag": "bool",
-    "ids": "object",
+class CellType(NamedTuple):
+    """What a cell is and what to write instead, in messages; its type, what stands for a bad one, how it is read."""
+
+    description: str
+    remedy: str
+    dtype: str
+    unreadable: Any
+    parse: Callable[[str], Any]
+
+
+CELL_TYPES: dict[str, CellType] = {
+    "id": CellType("an id", "give every row an id", "str", "", _parse_id),
+    "text": CellType("text", "write text", "str", "", unguard_formula),
+    "any": CellType("anything", "write text", "str", "", unguard_formula),
+    "number": CellType(
+        "a number", "write 0.143, with a point, without a unit", "float64", math.nan, parse_number
+    ),
+    "count": CellType("a whole number", "write a whole number", "int64", 0, _parse_count),
+    "flag": CellType("true or false", "write true or false", "bool", False, _parse_flag),
+    "ids": CellType("a JSON list of ids", 'write ["a", "b"]', "object", (), _parse_ids),
 }
 
 
 def as_series(values: Sequence[Any], type_: Type) -> pd.Series[Any]:
     """Series of the type's dtype."""
-    return pd.Series(values, dtype=DTYPES[type_])
+    return pd.Series(values, dtype=CELL_TYPES[type_].dtype)
 
 
 def quote_cell(cell: str) -> str:

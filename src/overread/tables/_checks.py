@@ -33,6 +33,7 @@ ONE_READER = (
     "one reader: write the name in one way (overread import --reader-names OLD=NEW); two: give them names that differ "
     "in more than their spelling"
 )
+SIZES = ("width_px", "height_px")
 UNITS = "check the units: percent exported as pixels, or pixels as mm?"
 
 
@@ -58,54 +59,42 @@ def check_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]
     if problems:
         return problems
     problems += duplicated_rows(images, schema_of("images"), file)
-    problems += [
-        Problem(file, None, "image_id", f"{one!a} and {other!a} show the same name", "keep one")
-        for one, other in _coded_twice(images["image_id"])
-    ]
-    for name in ("mm_per_px_x", "mm_per_px_y"):
-        problems += _not_positive(
-            images, name, file, "give mm per pixel, such as 0.143, or leave the cell empty"
-        )
-    for name in ("width_px", "height_px"):
-        problems += _not_positive(images, name, file, "give the number of pixels, or leave the cell empty")
+    problems += _coded_twice(images["image_id"], file)
+    for names, unit in ((SPACING, "mm per pixel, such as 0.143"), (SIZES, "the number of pixels")):
+        for name in names:
+            values = _values(images, name)
+            bad = ~np.isnan(values) & ~(np.isfinite(values) & (values > 0))
+            remedy = f"give {unit}, or leave the cell empty"
+            problems += _at_rows(bad, values, file, name, remedy, note="not a positive number")
     problems += _half_a_spacing(images, file)
     problems += _strange_spacing(images, file)
     return [*problems, *_patients_in_two_splits(images, file)]
 
 
-def _not_positive(images: pd.DataFrame, name: str, file: str, remedy: str) -> Iterator[Problem]:
-    """Cells of an optional column of lengths that are there and are not positive finite numbers."""
-    if name not in images:
-        return
-    values = images[name].to_numpy(float)
-    bad = ~np.isnan(values) & ~(np.isfinite(values) & (values > 0))
-    yield from _at_rows(bad, values, file, name, remedy, note="not a positive number")
+def _values(images: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    """Numbers of an optional column of an images table, NaN where it is not there."""
+    return images[name].to_numpy(float) if name in images else np.full(len(images), np.nan)
 
 
 def _half_a_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Rows that give the spacing in one direction only."""
-    columns = ("mm_per_px_x", "mm_per_px_y")
-    nowhere = pd.Series(np.nan, index=images.index)
-    known = [images.get(name, nowhere).notna().to_numpy() for name in columns]
+    known = [~np.isnan(_values(images, name)) for name in SPACING]
+    message, remedy = "the spacing in one direction is missing", "give both or neither"
     for row in np.flatnonzero(known[0] != known[1]):
-        empty = columns[int(known[0][row])]
-        yield Problem(
-            file, int(row) + 2, empty, "the spacing in one direction is missing", "give both or neither"
-        )
+        yield Problem(file, int(row) + 2, SPACING[int(known[0][row])], message, remedy)
 
 
 def _strange_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Spacings that no radiograph has, such as 143 for 0.143: the image would be refused when it is opened."""
-    for name in ("mm_per_px_x", "mm_per_px_y"):
-        values = images[name].to_numpy(float) if name in images else np.empty(0)
+    for name in SPACING:
+        values = _values(images, name)
         strange = np.isfinite(values) & (values > 0) & ((values < SMALLEST_MM) | (values > LARGEST_MM))
         rows = np.flatnonzero(strange)
         if len(rows):
             also = f" ({len(rows)} rows)" if len(rows) > 1 else ""
             message = f"{values[rows[0]]:g} mm per pixel{also} is outside {SMALLEST_MM:g} to {LARGEST_MM:g}"
-            yield Problem(
-                file, int(rows[0]) + 2, name, message, "give mm per pixel, such as 0.143", "warning"
-            )
+            remedy = "give mm per pixel, such as 0.143"
+            yield Problem(file, int(rows[0]) + 2, name, message, remedy, "warning")
 
 
 def _patients_in_two_splits(images: pd.DataFrame, file: str) -> Iterator[Problem]:
@@ -138,46 +127,39 @@ def check_readings(
         return problems
     problems += duplicated_rows(readings, schema_of("readings"), file)
     if spelling:
-        problems += _spelled_twice(readings["reader_id"], file, "readers", ONE_READER)
+        problems += _spelled_twice(readings["reader_id"], file)
     if images is None or "image_id" not in images:
         return problems
     problems += _unknown_images(readings, _absent(readings["image_id"], images["image_id"]), file)
     unread = images.loc[_absent(images["image_id"], readings["image_id"]), "image_id"]
-    problems += [
-        Problem(
-            file,
-            None,
-            "image_id",
-            f"image {quote_cell(image)} has 0 readings",
-            "add them, or take the image out",
-        )
-        for image in unread.drop_duplicates()
-    ]
+    remedy = "add them, or take the image out"
+    for image in unread.drop_duplicates():
+        message = f"image {quote_cell(image)} has 0 readings"
+        problems.append(Problem(file, None, "image_id", message, remedy))
     return problems
 
 
-def _coded_twice(ids: pd.Series[str]) -> Iterator[tuple[str, str]]:
+def _coded_twice(ids: pd.Series[str], file: str) -> Iterator[Problem]:
     """Find ids that people see as one: accents composed or not, characters that show nothing."""
     first: dict[str, str] = {}
     for name in dict.fromkeys(ids):
         if isinstance(name, str) and (other := first.setdefault(visible_text(name), name)) != name:
-            yield other, name
+            yield Problem(file, None, "image_id", f"{other!a} and {name!a} show the same name", "keep one")
 
 
-def _spelled_twice(ids: pd.Series[str], file: str, what: str, remedy: str) -> Iterator[Problem]:
-    """Find names that are one in two spellings (an error, for the user to settle), or that only look like one."""
+def _spelled_twice(readers: pd.Series[str], file: str) -> Iterator[Problem]:
+    """Find readers that are one in two spellings (an error, for the user to settle), or that only look like one."""
     alike: dict[str, list[str]] = {}
-    for name in sorted({name for name in ids if isinstance(name, str)}):
+    for name in sorted({name for name in readers if isinstance(name, str)}):
         alike.setdefault(likeness_of(name), []).append(name)
     for names in alike.values():
         if len(names) < 2:
             continue
         is_one = len({same_name(name) for name in names}) < len(names)
         shown = " and ".join(map(quote_cell if "".join(names).isascii() else ascii, names))
-        message = (
-            f"{shown} {'are one name, and' if is_one else 'look alike, and'} count as {len(names)} {what}"
-        )
-        yield Problem(file, None, str(ids.name), message, remedy, "error" if is_one else "warning")
+        words = "are one name" if is_one else "look alike"
+        message = f"{shown} {words}, and count as {len(names)} readers"
+        yield Problem(file, None, "reader_id", message, ONE_READER, "error" if is_one else "warning")
 
 
 def check_marks(
@@ -245,22 +227,17 @@ def _in_the_first_pixel(marks: pd.DataFrame, images: pd.DataFrame, file: str) ->
         return
     sizes = ((lengths["x"], x), (lengths["y"], y), (lengths["semi_major"], np.maximum(x, y)))
     if all(((length >= 0) & (length < pixel)).all() for length, pixel in sizes):
-        yield Problem(
-            file,
-            None,
-            None,
-            f"all {len(marks):,} marks lie within the first pixel of their image",
-            "fractions of the image, taken for pixels? Multiply them by its width and height",
-        )
+        message = f"all {len(marks):,} marks lie within the first pixel of their image"
+        remedy = "fractions of the image, taken for pixels? Multiply them by its width and height"
+        yield Problem(file, None, None, message, remedy)
 
 
 def _bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Centres and angles that are not finite; semi-axes that are not positive, or that end in no image."""
     for name in (*_names(marks, "x", "y"), "angle_deg"):
         values = marks[name].to_numpy(float)
-        yield from _at_rows(
-            ~np.isfinite(values), values, file, name, "give a finite number", note="not finite"
-        )
+        wrong = ~np.isfinite(values)
+        yield from _at_rows(wrong, values, file, name, "give a finite number", note="not finite")
     yield from _far_places(marks, file)
     for name in _names(marks, "semi_major", "semi_minor"):
         values = marks[name].to_numpy(float)
@@ -287,9 +264,9 @@ def _odd_lengths(marks: pd.DataFrame, images: pd.DataFrame | None, file: str) ->
 
 def images_in_pixels(images: pd.DataFrame | None) -> list[str]:
     """List the images whose pixels are 1 x 1, so that lengths in them are pixels."""
-    if images is None or not {"image_id", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+    if images is None or not {"image_id", *SPACING} <= set(images.columns):
         return []
-    return list(images.loc[(images["mm_per_px_x"] == 1) & (images["mm_per_px_y"] == 1), "image_id"])
+    return list(images.loc[(images[list(SPACING)] == 1).all(axis=1), "image_id"])
 
 
 def _far_places(table: pd.DataFrame, file: str) -> Iterator[Problem]:
@@ -339,9 +316,7 @@ def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> I
     unit = unit_of(marks.columns, file) or "mm"
     extents = []
     listed = images.drop_duplicates("image_id").set_index("image_id")
-    for name, size, side in zip(
-        ("x", "y"), ("width_px", "height_px"), _pixel_sides(images, unit), strict=True
-    ):
+    for name, size, side in zip(("x", "y"), SIZES, _pixel_sides(images, unit), strict=True):
         pixels = listed[size] if size in listed else pd.Series(np.nan, index=listed.index)
         extent = marks["image_id"].map(pixels * side).to_numpy(float)
         extents.append(extent)
@@ -399,19 +374,14 @@ def _missing_columns(table: pd.DataFrame, kind: str, file: str) -> Iterator[Prob
         elif column.type == "number" and table[column.name].dtype.kind not in "fiu":
             yield Problem(file, None, column.name, "the column does not hold numbers", "convert it to float")
         elif column.type == "id":
-            yield from _ids_that_are_none(table[column.name], file)
-
-
-def _ids_that_are_none(ids: pd.Series[str], file: str) -> Iterator[Problem]:
-    """Ids that are empty or not text."""
-    # one comparison for a column of strings: it costs more to visit 100,000 ids than to merge their marks
-    if isinstance(ids.dtype, pd.StringDtype) and not (ids.isna() | (ids == "")).any():
-        return
-    for row, value in enumerate(ids.to_numpy(object)):
-        if not isinstance(value, str) or not value:
-            yield Problem(
-                file, row + 2, str(ids.name), f"{value!r} is not an id", "give every row an id, as text"
-            )
+            ids = table[column.name]
+            # one comparison for a column of strings: it costs more to visit 100,000 ids than to merge their marks
+            if isinstance(ids.dtype, pd.StringDtype) and not (ids.isna() | (ids == "")).any():
+                continue
+            for row, value in enumerate(ids.to_numpy(object), start=2):
+                if not isinstance(value, str) or not value:
+                    message, remedy = f"{value!r} is not an id", "give every row an id, as text"
+                    yield Problem(file, row, column.name, message, remedy)
 
 
 def _absent(ids: pd.Series[str], among: pd.Series[str]) -> NDArray[np.bool_]:

@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 
 from overread.errors import StorageError, TableError
 from overread.files import digest_of_file
-from overread.tables._cells import DESCRIPTIONS
-from overread.tables._files import STORED, HashedTable, check_header, duplicated_rows, read_hashed_table
+from overread.tables._files import (
+    check_header,
+    check_stored,
+    duplicated_rows,
+    read_hashed_table,
+    unreadable_parquet,
+)
 from overread.tables._problems import raise_for_errors
-from overread.tables._schemas import Schema, schema_of
+from overread.tables._schemas import schema_of
 
 Floats = NDArray[np.floating]
 
@@ -25,9 +30,7 @@ LARGEST_NUMBER = 1e30
 
 
 class ColumnTable:
-    """A table whose columns beside its keys are numbers.
-
-    Make one with `open_columns`.
+    """A table whose columns beside its keys are numbers; make one with `open_columns`.
 
     Attributes
     ----------
@@ -44,21 +47,21 @@ class ColumnTable:
     """
 
     def __init__(
-        self, path: Path, keys: pd.DataFrame, columns: dict[str, np.dtype[np.floating]], sha256: str
+        self,
+        path: Path,
+        keys: pd.DataFrame,
+        columns: dict[str, np.dtype[np.floating]],
+        sha256: str,
+        loaded: pd.DataFrame | None = None,
     ) -> None:
         self.path, self.keys, self.sha256 = path, keys, sha256
         self.names = tuple(columns)
         self.dtype = np.result_type(np.float32, *columns.values()) if columns else np.dtype(np.float32)
+        # A CSV file has no columns to read alone, and had to be read whole.
+        self._loaded = loaded
 
     def columns(self) -> Iterator[Floats]:
-        """Give the columns of numbers in their order, one at a time.
-
-        Raises
-        ------
-        TableError
-            Naming the row and column of a cell that holds no finite number, or one that is too large; also if
-            the file is no longer the one that was opened.
-        """
+        """Give the columns of numbers in their order, one at a time."""
         for name, values in self._read():
             wrong = np.flatnonzero(~np.isfinite(values))
             if len(wrong):
@@ -74,76 +77,45 @@ class ColumnTable:
                     f" (give numbers up to {LARGEST_NUMBER:g}: divide the column, or take its logarithm)"
                 )
             yield values.astype(self.dtype, copy=False)
-        self._refuse_another_file()
-
-    def _refuse_another_file(self) -> None:
-        """Refuse what was read column by column if the file has changed since it was opened."""
-        if digest_of_file(self.path) != self.sha256:
+        if self._loaded is None and digest_of_file(self.path) != self.sha256:
             raise TableError(f"{self.path}: was changed while it was read (give the command again)")
 
     def _read(self) -> Iterator[tuple[str, Floats]]:
+        if self._loaded is not None:
+            yield from ((name, self._loaded[name].to_numpy()) for name in self.names)
+            return
         # A column at a time, unbuffered: the file may be as large as the memory.
         try:
             with pq.ParquetFile(self.path, pre_buffer=False) as file:
                 for name in self.names:
                     yield name, file.read([name]).column(0).to_numpy()
         except (OSError, pa.ArrowException) as error:
-            raise TableError(
-                f"{self.path}: cannot be read as Parquet: {str(error).splitlines()[0]}"
-            ) from error
-
-
-class _LoadedColumns(ColumnTable):
-    """A table that had to be read whole, because its file has no columns to read alone."""
-
-    def __init__(self, path: Path, table: HashedTable, key: list[str]) -> None:
-        numbers = table.frame.drop(columns=key)
-        super().__init__(path, table.frame[key], dict(numbers.dtypes), table.sha256)
-        self._numbers = numbers
-
-    def _refuse_another_file(self) -> None:
-        """Do nothing: what was read whole stays what it was."""
-
-    def _read(self) -> Iterator[tuple[str, Floats]]:
-        for name in self.names:
-            yield name, self._numbers[name].to_numpy()
+            raise unreadable_parquet(self.path, error) from error
 
 
 def open_columns(path: Path, kind: str) -> ColumnTable:
-    """Open a table, CSV or Parquet, and check its columns and keys; numbers are checked when they are read.
-
-    Raises
-    ------
-    TableError
-        Naming file, row, column and remedy of the first few problems.
-    """
+    """Open a table, CSV or Parquet, and check its columns and keys; numbers are checked when they are read."""
     schema = schema_of(kind)
     if path.suffix.lower() != ".parquet":
-        return _LoadedColumns(path, read_hashed_table(path, kind), list(schema.key))
+        table = read_hashed_table(path, kind)
+        loaded = table.frame.drop(columns=list(schema.key))
+        return ColumnTable(path, table.frame[list(schema.key)], dict(loaded.dtypes), table.sha256, loaded)
     try:
         sha256 = digest_of_file(path)
         with pq.ParquetFile(path) as file:
             stored = {field.name: field.type for field in file.schema_arrow}
-            _check_columns(stored, schema, path)
+            check_header(list(stored), schema, path)
+            for name, type_ in stored.items():
+                check_stored(name, type_, schema.type_of(name), path)
             # Without what pandas noted in the file, which may be damaged or forged.
             keys = file.read(list(schema.key)).replace_schema_metadata(None).to_pandas()
     except StorageError as error:
         raise TableError(str(error)) from error
     except (OSError, pa.ArrowException) as error:
-        raise TableError(f"{path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+        raise unreadable_parquet(path, error) from error
     raise_for_errors(duplicated_rows(keys, schema, str(path)))
     numbers = {name: type_ for name, type_ in stored.items() if name not in schema.key}
     return ColumnTable(path, keys, {name: _precision(type_) for name, type_ in numbers.items()}, sha256)
-
-
-def _check_columns(stored: dict[str, pa.DataType], schema: Schema, path: Path) -> None:
-    """Refuse a table without its keys, or with a column that is stored as another type."""
-    check_header(list(stored), schema, path)
-    for name, type_ in stored.items():
-        wanted = schema.type_of(name)
-        if not STORED[wanted](type_):
-            found = f"stored as {type_}, not as {DESCRIPTIONS[wanted]}"
-            raise TableError(f"{path}, column {name}: {found} (store ids as text, lengths as numbers)")
 
 
 def _precision(stored: pa.DataType) -> np.dtype[np.floating]:

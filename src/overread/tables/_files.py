@@ -21,9 +21,7 @@ import pyarrow.parquet as pq
 from overread.errors import TableError
 from overread.files import digest_of_bytes, write_atomically
 from overread.tables._cells import (
-    DESCRIPTIONS,
-    REMEDIES,
-    UNREADABLE,
+    CELL_TYPES,
     Cells,
     as_series,
     csv_text,
@@ -91,13 +89,7 @@ def read_hashed_table(path: str | Path, kind: str | Schema) -> HashedTable:
 
 
 def scan_table(path: str | Path, kind: str) -> TableScan:
-    """Read what can be read of a table and collect all cells that are not what the schema wants.
-
-    Raises
-    ------
-    TableError
-        Only where there is nothing to read: no such file, no table in it, or a required column missing.
-    """
+    """Read what can be read of a table and collect all cells that are not what the schema wants."""
     return scan_file(Path(path), schema_of(kind))
 
 
@@ -132,16 +124,10 @@ def _scan_cells(cells: Cells, path: Path, schema: Schema) -> TableScan:
         type_ = schema.type_of(name)
         values, bad = parse_column(column, type_)
         columns[name] = as_series(values, type_)
-        problems += [
-            Problem(
-                str(path),
-                row + 2,
-                name,
-                f"{quote_cell(column[row])} is not {DESCRIPTIONS[type_]}",
-                REMEDIES[type_],
-            )
-            for row in bad
-        ]
+        kind = CELL_TYPES[type_]
+        for row in bad:
+            message = f"{quote_cell(column[row])} is not {kind.description}"
+            problems.append(Problem(str(path), row + 2, name, message, kind.remedy))
     return TableScan(pd.DataFrame(columns)[_in_order(header, schema)], problems)
 
 
@@ -174,7 +160,7 @@ def _scan_parquet(content: bytes, path: Path, schema: Schema) -> TableScan:
         with pq.ParquetFile(pa.BufferReader(content)) as file:
             table = file.read()
     except (OSError, pa.ArrowException) as error:
-        raise TableError(f"{path}: cannot be read as Parquet: {_first_line(error)}") from error
+        raise unreadable_parquet(path, error) from error
     schema = schema.of_header(table.column_names, str(path))
     check_header(table.column_names, schema, path)
     columns: dict[str, pd.Series[Any]] = {}
@@ -182,37 +168,34 @@ def _scan_parquet(content: bytes, path: Path, schema: Schema) -> TableScan:
     for name in _in_order(table.column_names, schema):
         type_ = schema.type_of(name)
         column = table.column(name)
-        if not STORED[type_](column.type):
-            found = f"stored as {column.type}, not as {DESCRIPTIONS[type_]}"
-            raise TableError(f"{path}, column {name}: {found} (store ids as text, lengths as numbers)")
+        check_stored(name, column.type, type_, path)
         columns[name] = _stored_series(column, type_)
+        bad, message = [], "the cell is empty"
         if type_ in ("id", "count", "flag", "ids") and column.null_count:
-            rows = np.flatnonzero(column.is_null().to_numpy())
-            problems += [
-                Problem(str(path), int(row) + 2, name, "the cell is empty", REMEDIES[type_]) for row in rows
-            ]
+            bad = np.flatnonzero(column.is_null().to_numpy()).tolist()
         elif type_ == "id":
-            rows = np.flatnonzero((columns[name] == "").to_numpy())
-            problems += [
-                Problem(str(path), int(row) + 2, name, "'' is not an id", REMEDIES[type_]) for row in rows
-            ]
+            bad, message = np.flatnonzero(columns[name] == "").tolist(), "'' is not an id"
+        problems += [Problem(str(path), row + 2, name, message, CELL_TYPES[type_].remedy) for row in bad]
     return TableScan(pd.DataFrame(columns), problems)
 
 
 def _stored_series(column: pa.ChunkedArray, type_: Type) -> pd.Series[Any]:
     """Series of a Parquet column; float32 stays float32."""
-    if type_ == "any" and not _is_text(column.type):
-        stored: pd.Series[Any] = column.to_pandas()
-        return stored
-    if type_ == "number":
+    if type_ == "number" or (type_ == "any" and not _is_text(column.type)):
         series: pd.Series[Any] = column.to_pandas()
-        return series if series.dtype.kind == "f" else series.astype("float64")
-    values = column.to_pylist()
-    if type_ in ("id", "text", "any"):
-        return as_series(["" if value is None else value for value in values], type_)
-    if type_ == "ids":
-        return as_series([() if value is None else tuple(value) for value in values], type_)
-    return as_series([UNREADABLE[type_] if value is None else value for value in values], type_)
+        return series if type_ == "any" or series.dtype.kind == "f" else series.astype("float64")
+    missing = CELL_TYPES[type_].unreadable
+    values = [missing if value is None else value for value in column.to_pylist()]
+    return as_series([tuple(value) for value in values] if type_ == "ids" else values, type_)
+
+
+def check_stored(name: str, stored: pa.DataType, wanted: Type, path: Path) -> None:
+    """Refuse a Parquet column that is stored as another type; ids stored as numbers are no ids."""
+    if not STORED[wanted](stored):
+        raise TableError(
+            f"{path}, column {name}: stored as {stored}, not as {CELL_TYPES[wanted].description} (store ids as text, "
+            "lengths as numbers)"
+        )
 
 
 def _is_text(stored: pa.DataType) -> bool:
@@ -237,9 +220,11 @@ STORED: dict[str, Callable[[pa.DataType], bool]] = {
 }
 
 
-def _first_line(error: Exception) -> str:
-    """First line of an error's text."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+def unreadable_parquet(path: Path, error: Exception) -> TableError:
+    """Make the error of a Parquet file that cannot be read; pyarrow's may have many lines."""
+    return TableError(
+        f"{path}: cannot be read as Parquet: {(str(error) or type(error).__name__).splitlines()[0]}"
+    )
 
 
 def duplicated_rows(frame: pd.DataFrame, schema: Schema, file: str) -> Iterator[Problem]:
@@ -267,11 +252,6 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
 
     In CSV, numbers have the digits that give them back exactly, and text that a spreadsheet would run as a
     formula is guarded (see `overread.tables._cells`). The frame's index is not written.
-
-    Raises
-    ------
-    TableError
-        If an id is not text, or text cannot be stored as UTF-8.
     """
     return write_atomically(path, table_bytes(frame, Path(path)))
 

@@ -59,15 +59,7 @@ class Problem:
 
 
 def raise_for_errors(problems: Iterable[Problem]) -> list[Problem]:
-    """Raise one error that names the first few kinds, or return the warnings.
-
-    Raises
-    ------
-    TableError
-        If any problem is an error.
-    LeakageError
-        If the only errors are patients or pixels in two splits.
-    """
+    """Raise one error that names the first few kinds, or return the warnings."""
     found = list(problems)
     errors = [problem for problem in found if problem.severity == "error"]
     leaks = [problem for problem in found if problem.severity == "leakage"]

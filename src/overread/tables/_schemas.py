@@ -67,13 +67,7 @@ class Schema:
         return next((column.type for column in self.columns if column.name == name), self.others)
 
     def of_header(self, header: Iterable[str], place: str) -> Schema:
-        """Return the schema of a table with these columns: its lengths are numbers in the unit that their names tell.
-
-        Raises
-        ------
-        TableError
-            If the names tell two units.
-        """
+        """Return the schema of a table with these columns: lengths are numbers in the unit that their names tell."""
         if not any(one.type == "length" for one in self.columns):
             return self
         unit = unit_of(header, place) or "mm"
@@ -89,6 +83,11 @@ class Schema:
         return tuple(column.name for column in self.columns if column.required)
 
 
+def _optional(name: str, type_: Type, meaning: str) -> Column:
+    """Column without which the table is still one."""
+    return Column(name, type_, False, meaning)
+
+
 IMAGE = Column("image_id", "id", meaning="The image.")
 READER = Column("reader_id", "id", meaning="Who read it.")
 CENTRE = (
@@ -102,115 +101,67 @@ ELLIPSE = (
     Column("angle_deg", "number", meaning="Direction of the longer axis, clockwise on screen from +x."),
 )
 CANDIDATE = (IMAGE, Column("candidate_id", "id", meaning="The candidate; unique in its image."))
+IMAGES = (
+    IMAGE,
+    _optional("patient_id", "text", "Whose it is; patients stay whole in every split."),
+    _optional("path", "text", "Its file, relative to the study's folder."),
+    _optional("mm_per_px_x", "number", "Width of a pixel."),
+    _optional("mm_per_px_y", "number", "Height of a pixel."),
+    _optional("width_px", "number", "Columns of pixels."),
+    _optional("height_px", "number", "Rows of pixels."),
+    _optional("split", "text", "training, validation or test, instead of a drawn division."),
+    _optional(
+        "different_from", "text", "Images, with ; between them, that look like it but are of other patients."
+    ),
+)
+MARKS = (
+    IMAGE,
+    READER,
+    Column("mark_id", "id", meaning="The mark; unique in its image."),
+    *ELLIPSE,
+    _optional("confidence", "number", "How sure the reader was, on a scale of your own."),
+    _optional("label", "text", "What the reader called it."),
+)
+TRUTH = (
+    IMAGE,
+    Column("truth_id", "id", meaning="The object; unique in its image."),
+    *ELLIPSE,
+    Column("n_marks", "count", meaning="Marks that were merged into it."),
+    Column("n_readers", "count", meaning="Readers who marked it."),
+    Column("n_readings", "count", meaning="Readings of the image."),
+    Column("probability", "number", meaning="Soft label: how likely a reader is to mark it."),
+    Column("weight", "number", meaning="Weight in learning: readings over the most readings of any image."),
+    Column("golden", "flag", meaning="Whether two readers or more marked it."),
+    Column("mark_ids", "ids", meaning="The marks."),
+    _optional("mark_iou", "number", "Mean IoU of the marks with the ellipse, where that is their mean."),
+    _optional(
+        "mark_distance",
+        "number",
+        "Root mean square distance of the marks' centres from its own, over its diameter.",
+    ),
+    _optional("nested_mark_ids", "ids", "Smaller marks inside, where they vote too."),
+    _optional("label", "text", "Their label, where labels are merged apart."),
+)
+CANDIDATES = (
+    *CANDIDATE,
+    *CENTRE,
+    Column("radius", "length", meaning="Radius of the circle that stands for it."),
+    _optional("response", "number", "How strongly the finder answered."),
+    # Of the detections that ``overread detect`` writes, which are candidates too.
+    _optional("image", "text", "File, in what `overread detect` writes."),
+    _optional("shown", "flag", "Whether `overread detect` shows it."),
+)
 
 SCHEMAS: dict[str, Schema] = {
     schema.kind: schema
     for schema in (
-        Schema(
-            kind="images",
-            columns=(
-                IMAGE,
-                Column(
-                    "patient_id",
-                    "text",
-                    required=False,
-                    meaning="Whose it is; patients stay whole in every split.",
-                ),
-                Column("path", "text", required=False, meaning="Its file, relative to the study's folder."),
-                Column("mm_per_px_x", "number", required=False, meaning="Width of a pixel."),
-                Column("mm_per_px_y", "number", required=False, meaning="Height of a pixel."),
-                Column("width_px", "number", required=False, meaning="Columns of pixels."),
-                Column("height_px", "number", required=False, meaning="Rows of pixels."),
-                Column(
-                    "split",
-                    "text",
-                    required=False,
-                    meaning="training, validation or test, instead of a drawn division.",
-                ),
-                Column(
-                    "different_from",
-                    "text",
-                    required=False,
-                    meaning="Images, with ; between them, that look like it but are of other patients.",
-                ),
-            ),
-            key=("image_id",),
-        ),
-        Schema(kind="readings", columns=(IMAGE, READER), key=("image_id", "reader_id")),
-        Schema(
-            kind="marks",
-            columns=(
-                IMAGE,
-                READER,
-                Column("mark_id", "id", meaning="The mark; unique in its image."),
-                *ELLIPSE,
-                Column(
-                    "confidence",
-                    "number",
-                    required=False,
-                    meaning="How sure the reader was, on a scale of your own.",
-                ),
-                Column("label", "text", required=False, meaning="What the reader called it."),
-            ),
-            key=("image_id", "mark_id"),
-        ),
-        Schema(
-            kind="truth",
-            columns=(
-                IMAGE,
-                Column("truth_id", "id", meaning="The object; unique in its image."),
-                *ELLIPSE,
-                Column("n_marks", "count", meaning="Marks that were merged into it."),
-                Column("n_readers", "count", meaning="Readers who marked it."),
-                Column("n_readings", "count", meaning="Readings of the image."),
-                Column("probability", "number", meaning="Soft label: how likely a reader is to mark it."),
-                Column(
-                    "weight",
-                    "number",
-                    meaning="Weight in learning: readings over the most readings of any image.",
-                ),
-                Column("golden", "flag", meaning="Whether two readers or more marked it."),
-                Column("mark_ids", "ids", meaning="The marks."),
-                Column(
-                    "mark_iou",
-                    "number",
-                    required=False,
-                    meaning="Mean IoU of the marks with the ellipse, where that is their mean.",
-                ),
-                Column(
-                    "mark_distance",
-                    "number",
-                    required=False,
-                    meaning="Root mean square distance of the marks' centres from its own, over its diameter.",
-                ),
-                Column(
-                    "nested_mark_ids",
-                    "ids",
-                    required=False,
-                    meaning="Smaller marks inside, where they vote too.",
-                ),
-                Column(
-                    "label", "text", required=False, meaning="Their label, where labels are merged apart."
-                ),
-            ),
-            key=("image_id", "truth_id"),
-        ),
-        Schema(
-            kind="candidates",
-            columns=(
-                *CANDIDATE,
-                *CENTRE,
-                Column("radius", "length", meaning="Radius of the circle that stands for it."),
-                Column("response", "number", required=False, meaning="How strongly the finder answered."),
-                # Of the detections that ``overread detect`` writes, which are candidates too.
-                Column("image", "text", required=False, meaning="File, in what `overread detect` writes."),
-                Column("shown", "flag", required=False, meaning="Whether `overread detect` shows it."),
-            ),
-            key=("image_id", "candidate_id"),
-            others="number",
-        ),
-        Schema(kind="features", columns=CANDIDATE, key=("image_id", "candidate_id"), others="number"),
-        Schema(kind="scores", columns=CANDIDATE, key=("image_id", "candidate_id"), others="number"),
+        Schema("images", IMAGES, ("image_id",)),
+        Schema("readings", (IMAGE, READER), ("image_id", "reader_id")),
+        Schema("marks", MARKS, ("image_id", "mark_id")),
+        Schema("truth", TRUTH, ("image_id", "truth_id")),
+        Schema("candidates", CANDIDATES, ("image_id", "candidate_id"), others="number"),
+        Schema("features", CANDIDATE, ("image_id", "candidate_id"), others="number"),
+        Schema("scores", CANDIDATE, ("image_id", "candidate_id"), others="number"),
     )
 }
 

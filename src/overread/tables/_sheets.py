@@ -81,20 +81,7 @@ class Sheet:
 
 
 def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
-    """Read a spreadsheet.
-
-    Parameters
-    ----------
-    path : Path
-        A file of one of `SHEET_ENDINGS`.
-    sheet : str
-        Which sheet of a workbook; needed where several hold something.
-
-    Raises
-    ------
-    TableError
-        If it cannot be read as a table with a header; the message names the row.
-    """
+    """Read a spreadsheet."""
     ending = path.suffix.lower()
     if ending in EXCEL_ENDINGS:
         return _table_of(*_excel_rows(path, sheet), path)
@@ -269,6 +256,8 @@ def _with_formulas(rows: list[list[str]], sheet: Any, path: Path, *, computed: b
 
     openpyxl gives nothing for such a formula, and drops rows that do not come after the one before.
     """
+    from openpyxl.utils import coordinate_to_tuple
+
     place = f"{path}, sheet {sheet.title!r}"
     row = column = 0
     with sheet._get_source() as source:  # openpyxl has no public way to the XML of a sheet
@@ -282,9 +271,10 @@ def _with_formulas(rows: list[list[str]], sheet: Any, path: Path, *, computed: b
                     )
                 row = number
             elif event == "start" and tag == "c":
-                number = _column_number(element.get("r")) or column + 1
+                place_of_cell = element.get("r")
+                number = coordinate_to_tuple(place_of_cell)[1] if place_of_cell else column + 1
                 if number <= column:
-                    raise TableError(f"{place}: cell {element.get('r')} is there twice or out of order")
+                    raise TableError(f"{place}: cell {place_of_cell} is there twice or out of order")
                 column = number
             elif event == "end" and tag == "c":
                 if _lacks_value(element, computed=computed):
@@ -302,14 +292,6 @@ def _lacks_value(cell: Any, *, computed: bool) -> bool:
     # A formula that gives an empty text is of the type str, and has been computed.
     known = parts.get("v") or ("v" in parts and cell.get("t") == "str")
     return "f" in parts and not (computed and known)
-
-
-def _column_number(coordinate: str | None) -> int:
-    """Count the column of a coordinate such as AB12 from 1; 0 where there is none."""
-    number = 0
-    for letter in (coordinate or "").rstrip("0123456789").upper():
-        number = 26 * number + ord(letter) - ord("A") + 1
-    return number
 
 
 def _check_archive(path: Path) -> bool:

@@ -8,8 +8,7 @@ import unicodedata
 WHOLE_NUMBER = re.compile(r"0*([0-9]+?)(\.0*)?")
 # Letters of Cyrillic and Greek that common typefaces draw as the Latin letter below them.
 LOOK_ALIKE = str.maketrans(
-    "АВЕКМНОРСТУХІЈЅаеорсухіјѕ" + "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",
-    "ABEKMHOPCTYXIJSaeopcyxijs" + "ABEZHIKMNOPTYXo",
+    "АВЕКМНОРСТУХІЈЅаеорсухіјѕ" + "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "ABEKMHOPCTYXIJSaeopcyxijs" + "ABEZHIKMNOPTYXo"
 )
 
 

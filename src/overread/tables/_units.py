@@ -33,13 +33,7 @@ SQUARE_WITHIN = 0.01
 
 
 def unit_of(columns: Iterable[str], place: str = "the table") -> LengthUnit | None:
-    """Return the unit that the names of the lengths end in; None where no name has such an ending.
-
-    Raises
-    ------
-    TableError
-        If two names end in different units.
-    """
+    """Return the unit that the names of the lengths end in; None where no name has such an ending."""
     found = [name for name in columns if name in ENDINGS]
     for name in found:
         if ENDINGS[name][1] != ENDINGS[found[0]][1]:
@@ -52,22 +46,7 @@ def unit_of(columns: Iterable[str], place: str = "the table") -> LengthUnit | No
 def plain(
     frame: pd.DataFrame, unit: LengthUnit | None = None, place: str = "the table"
 ) -> tuple[pd.DataFrame, LengthUnit]:
-    """Return a table with plain names of lengths, and their unit.
-
-    Parameters
-    ----------
-    frame
-        Lengths end in their unit, or are plain where the unit is given.
-    unit
-        Unit of plain names; where names end in a unit, it has to be this one.
-    place
-        File or table, for messages.
-
-    Raises
-    ------
-    TableError
-        If nothing says the unit, or two things say different ones.
-    """
+    """Return a table with plain names of lengths, and their unit."""
     named_unit = unit_of(frame.columns, place)
     bare = [name for name in LENGTHS if name in frame]
     if named_unit is None:
@@ -98,13 +77,7 @@ def named(frame: pd.DataFrame, unit: LengthUnit) -> pd.DataFrame:
 
 
 def check_sizes(images: pd.DataFrame, file: Path) -> None:
-    """Refuse an images table from which lengths in pixels or per cent cannot be counted.
-
-    Raises
-    ------
-    TableError
-        If the width of an image is not known, or pixels are not square.
-    """
+    """Refuse an images table from which lengths in pixels or per cent cannot be counted."""
     widths = images["width_px"].to_numpy(np.float64) if "width_px" in images else np.full(len(images), np.nan)
     empty = np.flatnonzero(np.isnan(widths))
     if len(empty):
@@ -134,24 +107,7 @@ def pixel_sides(images: pd.DataFrame, unit: LengthUnit) -> Floats:
 def convert_lengths(
     table: pd.DataFrame, images: pd.DataFrame, unit: LengthUnit, place: str = "the table"
 ) -> pd.DataFrame:
-    """Convert the lengths of a table with image_id to a unit, under plain names.
-
-    Parameters
-    ----------
-    table
-        Lengths end in their unit.
-    images
-        Tells the size of a pixel in mm, and the width, of every image where they are needed.
-    unit
-        What they are converted to.
-    place
-        File of the table, for messages.
-
-    Raises
-    ------
-    TableError
-        If the images table does not tell what the conversion needs.
-    """
+    """Convert the lengths of a table with image_id to a unit, under plain names."""
     found, own = plain(table, place=place)
     if own == unit or not len(found):
         return found

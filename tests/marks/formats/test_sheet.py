@@ -86,15 +86,3 @@ def test_a_row_without_numbers_is_a_reading_and_comments_stay(read):
 def test_mistakes_name_the_row_or_the_option(read, text, options, words):
     with pytest.raises(FormatError, match=words):
         read(text, **({"mm_per_px": 1} if "images" not in options else {}), **options)
-
-
-def test_first_offered_remedy_does_not_guess_from_marks(read):
-    with pytest.raises(FormatError) as raised:
-        read("image,reader,x,y,radius\na,R,9,9,2\n", mm_per_px=1, derive_readings=False)
-    said = str(raised.value)
-    assert (
-        said.index("--all-read-all")
-        < said.index("--readers")
-        < said.index("--readings")
-        < said.index("--derive")
-    )

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from overread.errors import DataWarning, FormatError, InvalidInputError
+from overread.errors import DataWarning, FormatError, InvalidInputError, TableError
 from overread.marks._ellipse import ELLIPSE_COLUMNS, rescale_ellipses
 from overread.marks._file_names import ImageNames
 from overread.marks._mark_set import MarkSet
@@ -26,6 +25,7 @@ from overread.tables import (
     check_images,
     named,
     parse_number,
+    plain,
     quote_cell,
     raise_for_errors,
     read_table,
@@ -76,9 +76,7 @@ class Spacings:
             return cls(pair, scale=scale)
         table = images if isinstance(images, pd.DataFrame) else read_table(images, "images")
         raise_for_errors(check_images(table))
-        names = list(table.columns)
-        rows = (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
-        return cls(pair, {str(row["image_id"]): row for row in rows}, others_go=others_go, scale=scale)
+        return cls(pair, {str(row["image_id"]): row for row in records(table)}, others_go, scale)
 
     @cached_property
     def names(self) -> ImageNames:
@@ -110,9 +108,13 @@ class Spacings:
 
     def row(self, image_id: str) -> Mapping[str, Any]:
         """Find what the table tells of an image, but for its id."""
-        name = self.listed_name(image_id)
-        found = {} if name is None else self.listed[name]
+        found = self.listed.get(self.listed_name(image_id) or "", {})
         return {column: value for column, value in found.items() if column != "image_id"}
+
+    def size(self, image_id: str) -> tuple[float, float]:
+        """Width and height of an image in px, NaN where the table does not tell them."""
+        row = self.row(image_id)
+        return float(row.get("width_px", math.nan)), float(row.get("height_px", math.nan))
 
     def find(self, image_id: str) -> tuple[float, float] | None:
         """Spacing (x, y) of an image, or None where nobody told it."""
@@ -137,11 +139,6 @@ def scale_of_copy(stated: tuple[float, float], actual: tuple[float, float]) -> t
     The sides of a scaled copy are rounded, both up, both down or both to the nearest pixel: the scales of the two sides
     then differ by at most one over the shorter side of the larger picture. Swapped sides are a turned image, however
     nearly square it is.
-
-    Parameters
-    ----------
-    stated, actual : tuple of float
-        Width and height of the copy, and of the image.
     """
     if stated == actual[::-1] != actual:
         return None
@@ -172,12 +169,8 @@ class MarkSetBuilder:
     readings: dict[tuple[str, str], None] = field(default_factory=dict)
     left_out: set[tuple[str, str]] = field(default_factory=set)
     marks: list[dict[str, Any]] = field(default_factory=list)
-    by_image: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    mark_ids: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
-
-    def marks_of(self, image_id: str) -> list[dict[str, Any]]:
-        """List the marks noted so far on an image."""
-        return self.by_image.get(image_id, [])
 
     def add_image(
         self,
@@ -214,15 +207,14 @@ class MarkSetBuilder:
                     f"and {value} (give different images different ids)"
                 )
             known[name] = value
-        self.scales[image_id] = self.find_scale(image_id)
+        self.scales[image_id] = self._find_scale(image_id)
 
-    def find_scale(self, image_id: str) -> tuple[float, float]:
+    def _find_scale(self, image_id: str) -> tuple[float, float]:
         """Factors from the file's pixels of an image to its own: by the sizes that are known, or as the user says."""
         own = self.spacings.scale or 1.0
-        known, listed = self.images[image_id], self.spacings.row(image_id)
-        stated = known["width_px"], known["height_px"]
-        actual = float(listed.get("width_px", math.nan)), float(listed.get("height_px", math.nan))
-        if any(math.isnan(side) for side in (*stated, *actual)) or stated == actual:
+        stated = self.images[image_id]["width_px"], self.images[image_id]["height_px"]
+        actual = self.spacings.size(image_id)
+        if any(map(math.isnan, (*stated, *actual))) or stated == actual:
             return own, own
         sizes = (
             f"{self.source}: image {quote_cell(image_id)} has {actual[0]:g} x {actual[1]:g} px, and the file states "
@@ -273,23 +265,20 @@ class MarkSetBuilder:
             scale = (1.0, 1.0)
         if math.isnan(scale[0]):
             raise FormatError(f"{self.source}: image {quote_cell(image_id)}: {NO_SPACING}")
-        mark = {
-            "image_id": image_id,
-            "reader_id": reader_id,
-            "mark_id": mark_id,
-            "x": centre[0],
-            "y": centre[1],
-            "a": semi_axes[0],
-            "b": semi_axes[1],
-            "angle": angle_deg,
-            "scale_x": scale[0],
-            "scale_y": scale[1],
-            "confidence": confidence,
-            "label": label,
-            "in_mm": in_mm,
-        }
-        self.marks.append(mark)
-        self.by_image.setdefault(image_id, []).append(mark)
+        self.mark_ids[image_id].add(mark_id)
+        self.marks.append(
+            {
+                "image_id": image_id,
+                "reader_id": reader_id,
+                "mark_id": mark_id,
+                **dict(zip(ELLIPSE_COLUMNS, (*centre, *semi_axes, angle_deg), strict=True)),
+                "confidence": confidence,
+                "label": label,
+                "scale_x": scale[0],
+                "scale_y": scale[1],
+                "in_mm": in_mm,
+            }
+        )
 
     def mm_per_px_of_file(self, image_id: str) -> tuple[float, float]:
         """Millimetres (x, y) of a pixel of the file, which may be of a copy at another scale."""
@@ -310,64 +299,44 @@ class MarkSetBuilder:
             With the number of marks that were drawn on copies at another scale.
         """
         in_px = [mark for mark in self.marks if not mark["in_mm"]]
-        drawn = ((self.scales[mark["image_id"]], mark) for mark in in_px)
-        if in_px and all(
-            max(mark["x"] * across, mark["y"] * down, mark["a"] * across, mark["b"] * down) <= 1
-            for (across, down), mark in drawn
-        ):
+        if in_px and all(map(self._lies_in_first_pixel, in_px)):
             raise FormatError(
                 f"{self.source}: all {len(in_px)} marks lie within the first pixel of their images: are they fractions "
                 "of its width and height? (write pixels; in a spreadsheet, say --unit fraction)"
             )
-        self.say_what_was_scaled(in_px)
-        tables = self.marks_table(), self.readings_table(), self.images_table()
-        return MarkSet(*tables, frozenset(self.left_out))
+        self._say_what_was_scaled(in_px)
+        readings = pd.DataFrame([*self.readings], columns=["image_id", "reader_id"], dtype="str")
+        return MarkSet(self._marks_table(), readings, self._images_table(), frozenset(self.left_out))
 
-    def say_what_was_scaled(self, marks: list[dict[str, Any]]) -> None:
+    def _lies_in_first_pixel(self, mark: Mapping[str, Any]) -> bool:
+        across, down = self.scales[mark["image_id"]]
+        x, y, a, b = (mark[name] for name in ELLIPSE_COLUMNS[:4])
+        return max(x * across, y * down, a * across, b * down) <= 1
+
+    def _say_what_was_scaled(self, marks: list[dict[str, Any]]) -> None:
         """Warn once of marks that were drawn on copies at another scale."""
         own = self.spacings.scale or 1.0
         copies = [mark["image_id"] for mark in marks if self.scales[mark["image_id"]] != (own, own)]
         if copies:
-            first = self.images[copies[0]]
-            actual = self.spacings.row(copies[0])
+            stated, actual = self.images[copies[0]], self.spacings.size(copies[0])
             warnings.warn(
                 f"{self.source}: {len(copies)} marks on {len(set(copies))} images were drawn on copies at another "
-                f"scale and are scaled to the images; {quote_cell(copies[0])}: from {first['width_px']:g} x "
-                f"{first['height_px']:g} to {actual['width_px']:g} x {actual['height_px']:g} px",
+                f"scale and are scaled to the images; {quote_cell(copies[0])}: from {stated['width_px']:g} x "
+                f"{stated['height_px']:g} to {actual[0]:g} x {actual[1]:g} px",
                 DataWarning,
                 stacklevel=3,
             )
 
-    def marks_table(self) -> pd.DataFrame:
+    def _marks_table(self) -> pd.DataFrame:
         """Give the marks as ellipses in mm; in px where every pixel is 1 x 1, which says that no size is known."""
-        drawn = {name: [mark[name] for mark in self.marks] for name in MARK_FIELDS}
-        shapes = np.array([drawn[name] for name in ("x", "y", "a", "b", "angle")], float).T
-        ellipses = rescale_ellipses(shapes, drawn["scale_x"], drawn["scale_y"])
-        table = pd.DataFrame(
-            {
-                **{
-                    name: pd.Series(drawn[name], dtype="str") for name in ("image_id", "reader_id", "mark_id")
-                },
-                **dict(zip(ELLIPSE_COLUMNS, ellipses.T, strict=True)),
-                "confidence": np.array(drawn["confidence"], float),
-                "label": pd.Series(drawn["label"], dtype="str"),
-            }
-        )
+        table = pd.DataFrame(self.marks, columns=[*MARK_TYPES]).astype(MARK_TYPES)
+        shape = list(ELLIPSE_COLUMNS)
+        table[shape] = rescale_ellipses(table[shape], table.pop("scale_x"), table.pop("scale_y"))
         known = {(row["mm_per_px_x"], row["mm_per_px_y"]) for row in self.images.values()}
         in_px = known == {(1.0, 1.0)} and not any(mark["in_mm"] for mark in self.marks)
         return named(_without_empty(table, ("confidence", "label")), "px" if in_px else "mm")
 
-    def readings_table(self) -> pd.DataFrame:
-        """Give the readings in the order in which they were met."""
-        pairs = list(self.readings)
-        return pd.DataFrame(
-            {
-                "image_id": pd.Series([image for image, _ in pairs], dtype="str"),
-                "reader_id": pd.Series([reader for _, reader in pairs], dtype="str"),
-            }
-        )
-
-    def images_table(self) -> pd.DataFrame:
+    def _images_table(self) -> pd.DataFrame:
         """Images, with what the user's own images table tells of them."""
         self.spacings.names.find_all(self.images)
         # By a scale of the user's, the size that the file states is that of a copy.
@@ -377,33 +346,50 @@ class MarkSetBuilder:
         rows = [
             {**row, **unknown, **nonempty_cells(self.spacings.row(name))} for name, row in self.images.items()
         ]
-        names = [column.name for column in SCHEMAS["images"].columns]
-        names += [name for row in rows for name in row if name not in names]
-        columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(names)}
-        table = pd.DataFrame(
-            {
-                name: pd.Series(values, dtype="float64" if name in IMAGE_NUMBERS else "str")
-                for name, values in columns.items()
-            }
-        )
-        return _without_empty(table, tuple(name for name in table.columns if name != "image_id"))
+        names = dict.fromkeys([column.name for column in SCHEMAS["images"].columns])
+        names |= dict.fromkeys(name for row in rows for name in row)
+        columns = {
+            name: pd.Series(
+                [row.get(name, "") for row in rows], dtype="float64" if name in IMAGE_NUMBERS else "str"
+            )
+            for name in names
+        }
+        return _without_empty(pd.DataFrame(columns), [name for name in names if name != "image_id"])
 
 
-MARK_FIELDS = (
-    "image_id",
-    "reader_id",
-    "mark_id",
-    "x",
-    "y",
-    "a",
-    "b",
-    "angle",
-    "scale_x",
-    "scale_y",
-    "confidence",
-    "label",
-)
+MARK_TYPES = {
+    **dict.fromkeys(("image_id", "reader_id", "mark_id"), "str"),
+    **dict.fromkeys((*ELLIPSE_COLUMNS, "confidence"), "float64"),
+    "label": "str",
+    **dict.fromkeys(("scale_x", "scale_y"), "float64"),
+}
 IMAGE_NUMBERS = ("mm_per_px_x", "mm_per_px_y", "width_px", "height_px")
+
+
+def records(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Rows of a table as mappings."""
+    for row in table.itertuples(index=False, name=None):
+        yield dict(zip(table.columns, row, strict=True))
+
+
+def ellipses_in_px(
+    marks: pd.DataFrame, image: Mapping[str, Any], what: str, *, sizes: Sequence[str] = ()
+) -> Iterator[tuple[dict[str, Any], list[float]]]:
+    """Give the marks of an image, each with its ellipse in px.
+
+    What the format states, such as percent, and the sizes of the image that this needs are for the message.
+    """
+    marks, unit = plain(marks)
+    needed = [*(() if unit == "px" else ("mm_per_px_x", "mm_per_px_y")), *sizes]
+    known = [float(image.get(name, math.nan)) for name in needed]
+    if not all(map(math.isfinite, known)):
+        raise TableError(
+            f"images: image {quote_cell(image['image_id'])}: {what} need the columns {', '.join(needed)} (overread "
+            "init fills them from the image files)"
+        )
+    sx, sy = (1.0, 1.0) if unit == "px" else known[:2]
+    ellipses = rescale_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(float), 1 / sx, 1 / sy)
+    return zip(records(marks), ellipses.tolist(), strict=True)
 
 
 def nonempty_cells(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -411,9 +397,9 @@ def nonempty_cells(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value == value and value != ""}
 
 
-def _without_empty(table: pd.DataFrame, optional: tuple[str, ...]) -> pd.DataFrame:
+def _without_empty(table: pd.DataFrame, optional: Iterable[str]) -> pd.DataFrame:
     """Table without the optional columns that hold nothing."""
-    empty = [name for name in optional if name in table and (table[name].isna() | (table[name] == "")).all()]
+    empty = [name for name in optional if (table[name].isna() | (table[name] == "")).all()]
     return table.drop(columns=empty)
 
 
@@ -433,14 +419,14 @@ class ShapeCounter:
     only_such: int = 0
     notes: Counter[str] = field(default_factory=Counter)
 
-    def leave_out(self, kind: str, image_id: str, reader: str) -> None:
-        """Count a shape of a reading."""
-        self.shapes[kind] += 1
-        self.builder.left_out.add((image_id, reader))
-
-    def note(self, text: str) -> None:
-        """Count something else that is to be said."""
-        self.notes[text] += 1
+    def leave_out(self, kinds: Sequence[str], image_id: str, reader: str, *, all_shapes: int) -> bool:
+        """Count the shapes of a reading that are left out; tell whether it holds nothing else."""
+        self.shapes.update(kinds)
+        if kinds:
+            self.builder.left_out.add((image_id, reader))
+        is_all = 0 < len(kinds) == all_shapes
+        self.only_such += is_all
+        return is_all
 
     def confidence(self, attributes: Mapping[str, Any]) -> float:
         """Give the attribute that is the confidence, as it stands; one that is not a number is counted as lost."""
@@ -453,7 +439,7 @@ class ShapeCounter:
                 number = math.nan
             if math.isfinite(number) and not isinstance(value, bool):
                 return number
-            self.note(f"values of {name!r} that are not numbers (their marks stay)")
+            self.notes[f"values of {name!r} that are not numbers (their marks stay)"] += 1
         return math.nan
 
     def warn(self) -> None:

@@ -12,11 +12,11 @@ import hashlib
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ from pydicom.filewriter import write_dataset
 
 from overread.errors import FormatError, InvalidInputError, TableError
 from overread.files import write_atomically
-from overread.marks._ellipse import ELLIPSE_COLUMNS, PixelEllipse, outline_of_ellipse, rescale_ellipses
+from overread.marks._ellipse import ELLIPSE_COLUMNS, Ellipse, rescale_ellipses
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import records
 from overread.marks.formats.dicom_sr import read_dicom
 from overread.tables import name_lengths, quote_cell, unit_of
 
@@ -38,32 +40,22 @@ LONGEST_MEANING = 64
 # Longest id that we write where the standard sets no bound (UT, UC): set by judgement, far above any real id.
 LONGEST_ID = 1024
 NEEDED_COLUMNS = ("path", "mm_per_px_x", "mm_per_px_y")
-# Of the modules patient and general study, attributes that name a patient and need not be there (type 3).
-NAMING_OPTIONAL = (
-    "IssuerOfPatientID",
-    "OtherPatientIDs",
-    "OtherPatientIDsSequence",
-    "OtherPatientNames",
-    "PatientAge",
-    "PatientSize",
-    "PatientWeight",
-    "PatientBirthTime",
-    "PatientComments",
-    "EthnicGroup",
-    "Occupation",
-    "AdditionalPatientHistory",
-    "StudyDescription",
-    "PhysiciansOfRecord",
-    "NameOfPhysiciansReadingStudy",
-    "AdmittingDiagnosesDescription",
-    "InstitutionName",
-    "InstitutionAddress",
-    "InstitutionalDepartmentName",
-    "StationName",
-    "PerformingPhysicianName",
-    "OperatorsName",
-    "ReferencedRequestSequence",
-)
+# Attributes by what they are for.
+ATTRIBUTES = {
+    # Of the modules patient and general study: those that name a patient and need not be there (type 3).
+    "naming": "IssuerOfPatientID OtherPatientIDs OtherPatientIDsSequence OtherPatientNames PatientAge PatientSize "
+    "PatientWeight PatientBirthTime PatientComments EthnicGroup Occupation AdditionalPatientHistory StudyDescription "
+    "PhysiciansOfRecord NameOfPhysiciansReadingStudy AdmittingDiagnosesDescription InstitutionName InstitutionAddress "
+    "InstitutionalDepartmentName StationName PerformingPhysicianName OperatorsName ReferencedRequestSequence",
+    # What else of the image a document repeats: whose id it is, what the study is called, how the pixels become grey.
+    "repeated": "IssuerOfPatientID StudyDescription Modality InstanceNumber SamplesPerPixel PhotometricInterpretation "
+    "PixelRepresentation BitsAllocated BitsStored NumberOfFrames RescaleIntercept RescaleSlope RescaleType "
+    "ModalityLUTSequence WindowCenter WindowWidth WindowCenterWidthExplanation VOILUTFunction VOILUTSequence",
+    # When it was written and with what: no part of what a document says.
+    "volatile": "SOPInstanceUID InstanceCreationDate InstanceCreationTime ContentDate ContentTime "
+    "PresentationCreationDate PresentationCreationTime ContributingEquipmentSequence SoftwareVersions",
+}
+NAMING, REPEATED, VOLATILE = (words.split() for words in ATTRIBUTES.values())
 # Free text beside the pixels' way to grey, which need not be there: software wrote it, or a person.
 FREE_TEXT = ("LUTExplanation", "WindowCenterWidthExplanation")
 # Text that must be there, with the words that the standard defines (PS3.3 C.11.1.1.2); any other becomes "unspecified".
@@ -74,58 +66,16 @@ VOI_FUNCTIONS = frozenset(["LINEAR", "LINEAR_EXACT", "SIGMOID"])  # PS3.3 C.11.2
 LUT_SEQUENCES = ("ModalityLUTSequence", "VOILUTSequence")
 LUT_ELEMENTS = frozenset(["LUTDescriptor", "LUTData", "ModalityLUTType"])
 IDENTITY = ("SOPClassUID", "SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID", "Rows", "Columns")
-# Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1); there, if only empty.
-TYPE_2 = (
-    "PatientName",
-    "PatientID",
-    "PatientBirthDate",
-    "PatientSex",
-    "StudyDate",
-    "StudyTime",
-    "ReferringPhysicianName",
-    "StudyID",
-    "AccessionNumber",
-)
-# What else of the image a document repeats: whose id it is, what the study is called, how the pixels become grey.
-OPTIONAL = (
-    "IssuerOfPatientID",
-    "StudyDescription",
-    "Modality",
-    "InstanceNumber",
-    "SamplesPerPixel",
-    "PhotometricInterpretation",
-    "PixelRepresentation",
-    "BitsAllocated",
-    "BitsStored",
-    "NumberOfFrames",
-    "RescaleIntercept",
-    "RescaleSlope",
-    "RescaleType",
-    "ModalityLUTSequence",
-    "WindowCenter",
-    "WindowWidth",
-    "WindowCenterWidthExplanation",
-    "VOILUTFunction",
-    "VOILUTSequence",
-)
-SHAPES = {
-    "PatientBirthDate": re.compile(r"\d{8}"),
-    "StudyDate": re.compile(r"\d{8}"),
-    "StudyTime": re.compile(r"\d{2}(\d{2}(\d{2}(\.\d{1,6})?)?)?"),
-    "PatientSex": re.compile(r"[MFO]"),
+# Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1): there, if only empty. By name: the form that
+# a value must have, or it is emptied.
+TYPE_2 = {
+    **dict.fromkeys(
+        ("PatientName", "PatientID", "ReferringPhysicianName", "StudyID", "AccessionNumber"), ".*"
+    ),
+    **dict.fromkeys(("PatientBirthDate", "StudyDate"), r"\d{8}"),
+    "StudyTime": r"\d{2}(\d{2}(\d{2}(\.\d{1,6})?)?)?",
+    "PatientSex": "[MFO]",
 }
-# When it was written and with what: no part of what a document says.
-VOLATILE = (
-    "SOPInstanceUID",
-    "InstanceCreationDate",
-    "InstanceCreationTime",
-    "ContentDate",
-    "ContentTime",
-    "PresentationCreationDate",
-    "PresentationCreationTime",
-    "ContributingEquipmentSequence",
-    "SoftwareVersions",
-)
 # First series numbers, set by judgement: behind those that modalities give, and apart for each kind.
 FIRST_SERIES = {
     ("SR", "person"): 91001,
@@ -136,12 +86,50 @@ FIRST_SERIES = {
 
 
 @dataclass(frozen=True)
-class SeriesFacts:
-    """Identity of a series of documents: UID, number and description."""
+class Sources:
+    """What documents are made of: rows of the images table and DICOM headers by image, place of each reader."""
 
-    uid: str
-    number: int
-    description: str
+    images: dict[str, dict[str, Any]]
+    headers: dict[str, Dataset]
+    places: dict[str, int]
+
+    @classmethod
+    def of(cls, mark_set: MarkSet, folder: Path) -> Self:
+        """Open the images of a mark set; a reading of an image that is not among them is refused."""
+        images = {str(row["image_id"]): row for row in records(mark_set.images)}
+        headers = {image: header_of(image, row, folder) for image, row in images.items()}
+        for image in mark_set.readings["image_id"]:
+            if image not in headers:
+                raise TableError(f"readings: image {quote_cell(image)} is not in the images table")
+        readers = dict.fromkeys(mark_set.readings["reader_id"])
+        return cls(images, headers, {reader: place for place, reader in enumerate(readers)})
+
+    def identify(
+        self, kind: Literal["SR", "PR"], image: str, reader: str, observer: Observer
+    ) -> dict[str, Any]:
+        """Identity of a reader's document on an image and others of its study, as highdicom takes it.
+
+        Number and description of the series tell readers and programs apart. The instance number is that of the image,
+        so that documents of one series sort as the images do.
+        """
+        header = self.headers[image]
+        number = FIRST_SERIES[kind, observer] + self.places[reader]
+        what = "marks of" if observer == "person" else "detections by"
+        plain = "".join(letter for letter in reader if letter.isprintable() and letter != "\\")
+        uid = uid_of("series", kind, str(header.StudyInstanceUID), reader, str(number))
+        try:
+            instance_number = max(int(header.InstanceNumber), 1)
+        except (AttributeError, TypeError, ValueError):
+            instance_number = 1
+        return {
+            "series_instance_uid": uid,
+            "series_number": number,
+            "series_description": f"Overread {kind}: {what} {plain}"[:LONGEST_MEANING].strip(),
+            "sop_instance_uid": uid,  # until write_document knows the content
+            "instance_number": instance_number,
+            "manufacturer": "Overread",
+            "manufacturer_model_name": "Overread",
+        }
 
 
 def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
@@ -153,17 +141,15 @@ def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
     path = folder / str(row["path"])
     full = read_dicom(path, headers_only=True)
     header = Dataset()
-    for name in (*IDENTITY, *TYPE_2, *OPTIONAL):
+    for name in (*IDENTITY, *TYPE_2, *REPEATED):
         _copy_element(full, header, name)
     if header.get("VOILUTFunction", "LINEAR") not in VOI_FUNCTIONS:
         del header.VOILUTFunction
     for name in IDENTITY:
         if header.get(name, None) in (None, ""):
             raise TableError(f"{path}: no DICOM image: {name} is missing")
-    for name in TYPE_2:
-        shape = SHAPES.get(name)
-        value = str(header.get(name, "") or "")
-        if name not in header or (shape is not None and not shape.fullmatch(value)):
+    for name, form in TYPE_2.items():
+        if name not in header or not re.fullmatch(form, str(header.get(name, "") or ""), re.DOTALL):
             setattr(header, name, "")
     return header
 
@@ -196,30 +182,6 @@ def refuse_unusable_headers(header: Dataset) -> Iterator[None]:
         ) from error  # whose own words may quote the header
 
 
-def series_positions(readers: Iterable[str]) -> dict[str, int]:
-    """Place of each reader in the order in which the readings name them."""
-    return {reader: place for place, reader in enumerate(dict.fromkeys(readers))}
-
-
-def describe_series(
-    kind: Literal["SR", "PR"], study: str, reader: str, place: int, observer: Observer
-) -> SeriesFacts:
-    """Series of one reader's documents of a kind; number and description tell readers and programs apart."""
-    number = FIRST_SERIES[kind, observer] + place
-    what = "marks of" if observer == "person" else "detections by"
-    plain = "".join(letter for letter in reader if letter.isprintable() and letter != "\\")
-    description = f"Overread {kind}: {what} {plain}"[:LONGEST_MEANING].strip()
-    return SeriesFacts(uid_of("series", kind, study, reader, str(number)), number, description)
-
-
-def instance_number_of(header: Dataset) -> int:
-    """Instance number of a document: that of its image, so that documents of one series sort as the images do."""
-    try:
-        return max(int(header.InstanceNumber), 1)
-    except (AttributeError, TypeError, ValueError):
-        return 1
-
-
 def graphic_points(
     mark: Mapping[Any, Any], image: Mapping[Any, Any], header: Dataset, geometry: str = "ellipse"
 ) -> NDArray[np.float64]:
@@ -230,14 +192,13 @@ def graphic_points(
     unit = unit_of(map(str, mark)) or "mm"
     shape = [[mark[name] for name in name_lengths(ELLIPSE_COLUMNS, unit)]]
     scale = (1.0, 1.0) if unit == "px" else (1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"])
-    x, y, a, b, angle = rescale_ellipses(shape, *scale)[0].tolist()
-    ellipse = PixelEllipse((x, y), (a, b), angle)
+    ellipse = Ellipse(*rescale_ellipses(shape, *scale)[0].tolist())
     if geometry == "polyline":
-        outline = outline_of_ellipse(ellipse)
+        outline = ellipse.outline()
         points = np.vstack([outline, outline[:1]])
     else:
         # Four points of the outline are the end points of the axes: at 180, 0, 270 and 90 degrees.
-        points = outline_of_ellipse(ellipse, 4)[[2, 0, 3, 1]]
+        points = ellipse.outline(4)[[2, 0, 3, 1]]
     if points.min() < 0 or points[:, 0].max() > header.Columns or points[:, 1].max() > header.Rows:
         raise TableError(
             f"marks: mark {quote_cell(str(mark['mark_id']))} of image {quote_cell(str(mark['image_id']))} reaches "
@@ -282,7 +243,7 @@ def content_uid(document: Dataset) -> str:
     return uid_of("document", hashlib.sha256(buffer.getvalue()).hexdigest())
 
 
-def leave_out_names(document: Dataset) -> None:
+def _leave_out_names(document: Dataset) -> None:
     """Empty what the images' headers gave of patient and visit, and free text; what need not be there goes."""
 
     def leave_out(dataset: Dataset, element: Any) -> None:
@@ -295,43 +256,28 @@ def leave_out_names(document: Dataset) -> None:
             for item in element.value:
                 for other in [one.tag for one in item if one.keyword not in LUT_ELEMENTS]:
                     del item[other]
-        elif _may_name_somebody(element):
+        elif element.tag.is_private or name in NAMING or name in FREE_TEXT:
             del dataset[element.tag]
 
     document.walk(leave_out)
 
 
-def _may_name_somebody(element: Any) -> bool:
-    """Whether an element that need not be there holds a name, or text that nobody has checked."""
-    return element.tag.is_private or element.keyword in (*NAMING_OPTIONAL, *FREE_TEXT)
-
-
-def write_document(document: Any, folder: Path, mode: int | None = None) -> Path:
+def write_document(document: Any, folder: Path, mode: int | None, *, anonymous: bool) -> Path:
     """Give a document its identity and write it into a folder; one that is there with the same content stays."""
+    if anonymous:
+        _leave_out_names(document)
     document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
     uid = content_uid(document)
     document.SOPInstanceUID = document.file_meta.MediaStorageSOPInstanceUID = uid
     path = folder / f"{uid}.dcm"
-    if _holds_document(path, uid):
-        return path
-    # The name is ours, so a link there is not the user's: it is not written through.
-    return write_atomically(path, _as_bytes(document), mode=mode, within=folder)
-
-
-def _holds_document(path: Path, uid: str) -> bool:
-    """Whether a file holds the document of this UID, whole."""
-    if not path.is_file():
-        return False
     try:
-        return content_uid(dcmread(path)) == uid
+        if path.is_file() and content_uid(dcmread(path)) == uid:
+            return path
     except Exception:  # whatever a damaged file makes pydicom raise, it is written again
-        return False
-
-
-def _as_bytes(document: Any) -> bytes:
-    """Document as the bytes of a DICOM file."""
+        pass
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         document.save_as(buffer)
-    return buffer.getvalue()
+    # The name is ours, so a link there is not the user's: it is not written through.
+    return write_atomically(path, buffer.getvalue(), mode=mode, within=folder)

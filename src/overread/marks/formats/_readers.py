@@ -5,6 +5,7 @@ XML from strangers: no document types, no entities, bounded depth, bounded size.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,27 +52,37 @@ class JsonNode:
     def mapping(self) -> dict[str, Any]:
         """Value as an object."""
         if not isinstance(self.value, dict):
-            raise FormatError(f"{self.place}: {_name_kind(self.value)} where an object belongs")
+            raise self._misfit("an object")
         return self.value
 
     def items(self) -> Iterator[JsonNode]:
         """Members of an array."""
         if not isinstance(self.value, list):
-            raise FormatError(f"{self.place}: {_name_kind(self.value)} where an array belongs")
+            raise self._misfit("an array")
         for index, value in enumerate(self.value):
             yield JsonNode(value, f"{self.place}[{index}]")
 
     def number(self) -> float:
         """Value as a finite number; true and "1" are none."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise FormatError(f"{self.place}: {_name_kind(self.value)} where a number belongs")
+            raise self._misfit("a number")
         return float(self.value)
 
     def text(self) -> str:
         """Value as text."""
         if not isinstance(self.value, str):
-            raise FormatError(f"{self.place}: {_name_kind(self.value)} where text belongs")
+            raise self._misfit("text")
         return self.value
+
+    def _misfit(self, wanted: str) -> FormatError:
+        kinds: dict[type, str] = {
+            dict: "an object",
+            list: "an array",
+            bool: str(self.value).lower(),
+            type(None): "null",
+        }
+        found = kinds.get(type(self.value), quote_cell(str(self.value)))
+        return FormatError(f"{self.place}: {found} where {wanted} belongs")
 
     def identifier(self) -> str:
         """Value as an id: text, or a whole number written as text."""
@@ -82,25 +93,8 @@ class JsonNode:
         return self.text()
 
 
-def _name_kind(value: Any) -> str:
-    """Name a JSON value for a message."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return "an object"
-    return "an array" if isinstance(value, list) else quote_cell(str(value))
-
-
 def read_node(path: Path) -> JsonNode:
-    """Read a JSON file strictly, as `overread.files._json` does.
-
-    Raises
-    ------
-    FormatError
-        If it is not JSON, or holds NaN, infinities, a key twice, or nesting deeper than Python can follow.
-    """
+    """Read a JSON file strictly, as `read_json` does."""
     return JsonNode(read_json(path), f"{path}: ")
 
 
@@ -111,14 +105,7 @@ PLAIN_DOCTYPE = re.compile(rb"\A(\s*<\?xml[^>]*\?>)?\s*<!DOCTYPE\s+[\w:.-]+\s*>"
 
 
 def read_xml(path: Path) -> Element:
-    """Read an XML file and return its root.
-
-    Raises
-    ------
-    FormatError
-        If it is not XML, is larger than 512 MB, is nested deeper than 100 elements, or has a document type with
-        declarations (with which entity bombs and external entities begin).
-    """
+    """Read an XML file and return its root."""
     content = read_capped(
         path,
         LARGEST_FILE,
@@ -158,6 +145,11 @@ def local_name(element: Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
+def children(element: Element, name: str) -> Iterator[Element]:
+    """Children of a name, whatever their namespace."""
+    return (child for child in element if local_name(child) == name)
+
+
 def attribute(element: Element, name: str, place: str) -> str:
     """Attribute that must be there."""
     value = element.get(name)
@@ -168,10 +160,7 @@ def attribute(element: Element, name: str, place: str) -> str:
 
 def child_text(element: Element, name: str) -> str | None:
     """Text of a child, whatever its namespace, or None."""
-    for child in element:
-        if local_name(child) == name:
-            return (child.text or "").strip()
-    return None
+    return next(((child.text or "").strip() for child in children(element, name)), None)
 
 
 def number_in(text: str | None, name: str, place: str) -> float:
@@ -179,7 +168,7 @@ def number_in(text: str | None, name: str, place: str) -> float:
     try:
         value = parse_number(text or "")
     except ValueError:
-        value = float("nan")
-    if value != value or value in (float("inf"), float("-inf")):
+        value = math.nan
+    if not math.isfinite(value):
         raise FormatError(f"{place}: {name} is {text!r}, not a finite number")
     return value

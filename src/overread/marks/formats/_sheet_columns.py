@@ -56,39 +56,20 @@ WORDS: dict[str, str] = {
 }
 ROLES = tuple(WORDS)
 ROLE_OF = {word: role for role, words in WORDS.items() for word in words.split()}
-NUMBERS = tuple(
-    role for role in ROLES if role not in ("image", "reader", "label", "comment", "confidence", "mark")
-)
-UNITS = {
+UNIT_WORDS = {
     "mm": "mm",
-    "px": "px",
-    "pixel": "px",
-    "pixels": "px",
-    "pix": "px",
-    "percent": "percent",
-    "pct": "percent",
+    "px": "px pixel pixels pix",
+    "percent": "percent pct",
     "fraction": "fraction",
-    "deg": "deg",
-    "degrees": "deg",
-    "grad": "deg",
-    "rad": "rad",
-    "radians": "rad",
+    "deg": "deg degrees grad",
+    "rad": "rad radians",
 }
+UNITS = {word: unit for unit, words in UNIT_WORDS.items() for word in words.split()}
 
 
 @dataclass(frozen=True)
 class GuessedColumns:
-    """Roles of columns.
-
-    Parameters
-    ----------
-    columns : dict
-        Column of each role.
-    units : dict
-        Unit that a column's name states, by role; roles whose column states none are not in it.
-    doubts : tuple of str
-        What might be meant otherwise, in words.
-    """
+    """Column of each role, the unit that its name states if any, and in words what might be meant otherwise."""
 
     columns: dict[str, str]
     units: dict[str, str]
@@ -96,15 +77,7 @@ class GuessedColumns:
 
 
 def guess_columns(header: Sequence[str], given: dict[str, str] | None = None) -> GuessedColumns:
-    """Guess what the columns are; those that are given are not guessed.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    given : dict
-        Column by role, as the user told.
-    """
+    """Guess what the columns are; those that are given are not guessed."""
     columns = dict(given or {})
     doubts = []
     free = [name for name in header if name not in columns.values()]
@@ -131,13 +104,7 @@ def _split_unit(name: str) -> tuple[str, str]:
 
 
 def parse_columns(text: str, header: Sequence[str], place: str) -> dict[str, str]:
-    """Columns by role of ``image=Datei,reader=Arzt,x=X``.
-
-    Raises
-    ------
-    UsageError
-        If a role or a column does not exist.
-    """
+    """Columns by role of ``image=Datei,reader=Arzt,x=X``."""
     given: dict[str, str] = {}
     for part in text.split(","):
         role, equals, name = part.partition("=")

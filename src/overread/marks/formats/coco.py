@@ -26,6 +26,7 @@ Facts of the formats, each from the tool's own source:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -33,6 +34,7 @@ from typing import Any, Literal, get_args
 
 from overread.errors import FormatError, UsageError
 from overread.files import read_json
+from overread.marks._ellipse import DrawnEllipse
 from overread.marks._file_names import IMAGE_ENDINGS
 from overread.marks._mark_set import WHO_READ, MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
@@ -81,16 +83,23 @@ def read(
         if number in files:
             raise FormatError(f"{image.place}.id: {quote_cell(number)} is there twice")
         files[number] = image["file_name"].identifier()
-        read_image(builder, image, [reader] if reader else _readers_of(image, readings_key))
+        _read_image(builder, image, reader, readings_key)
     for annotation in root["annotations"].items():
-        _read_annotation(
-            builder,
-            annotation,
-            files,
-            names,
-            reader,
-            reader_key,
-            derive_readings=derive_readings and readings_key is None,
+        owner, mark_id = annotation["image_id"].identifier(), annotation["id"].identifier()
+        if owner not in files:
+            raise FormatError(f"{annotation.place}.image_id: no image {quote_cell(owner)} in this file")
+        category = annotation.get("category_id")
+        who = reader or annotation[str(reader_key)].identifier()
+        if derive_readings and readings_key is None:
+            builder.add_reading(files[owner], who)
+        builder.add_mark(
+            files[owner],
+            who,
+            f"{reader}/{mark_id}" if reader else mark_id,
+            **_ellipse_of(annotation["bbox"])._asdict(),
+            label=names.get(category.identifier(), "") if category else "",
+            confidence=score.number() if (score := annotation.get("score")) else math.nan,
+            place=annotation.place.rpartition(": ")[2],
         )
     return builder.build()
 
@@ -98,57 +107,27 @@ def read(
 EMPTY = JsonNode([], "")
 
 
-def _readers_of(image: JsonNode, key: str | None) -> list[str]:
-    """Readers that an image lists, none without the key."""
-    if key is None:
-        return []
-    return [node.identifier() for node in image[key].items()]
+def _ellipse_of(box: JsonNode) -> DrawnEllipse:
+    """Return the ellipse that fills a box."""
+    numbers = [node.number() for node in box.items()]
+    if len(numbers) != 4:
+        raise FormatError(f"{box.place}: {len(numbers)} numbers instead of x, y, width, height")
+    x, y, width, height = numbers
+    return DrawnEllipse((x + width / 2, y + height / 2), (width / 2, height / 2))
 
 
-def read_image(builder: MarkSetBuilder, image: JsonNode, readers: list[str]) -> None:
+def _read_image(
+    builder: MarkSetBuilder, image: JsonNode, reader: str | None, readings_key: str | None
+) -> None:
     """Note an image under its file name, and its readings."""
     name = image["file_name"].identifier()
     sizes = [node.number() if (node := image.get(key)) else math.nan for key in ("width", "height")]
     if name in builder.images:
         raise FormatError(f"{image.place}.file_name: {quote_cell(name)} is there twice")
     builder.add_image(name, path=name, width=sizes[0], height=sizes[1])
-    for reader in readers:
-        builder.add_reading(name, reader)
-
-
-def _read_annotation(
-    builder: MarkSetBuilder,
-    annotation: JsonNode,
-    files: dict[str, str],
-    names: dict[str, str],
-    reader: str | None,
-    reader_key: str | None,
-    *,
-    derive_readings: bool,
-) -> None:
-    """Note a box as the ellipse that fills it."""
-    image = annotation["image_id"].identifier()
-    if image not in files:
-        raise FormatError(f"{annotation.place}.image_id: no image {quote_cell(image)} in this file")
-    box = [node.number() for node in annotation["bbox"].items()]
-    if len(box) != 4:
-        raise FormatError(f"{annotation.place}.bbox: {len(box)} numbers instead of x, y, width, height")
-    x, y, width, height = box
-    category = annotation.get("category_id")
-    number = annotation["id"].identifier()
-    who = reader or annotation[str(reader_key)].identifier()
-    if derive_readings:
-        builder.add_reading(files[image], who)
-    builder.add_mark(
-        files[image],
-        who,
-        f"{reader}/{number}" if reader else number,
-        centre=(x + width / 2, y + height / 2),
-        semi_axes=(width / 2, height / 2),
-        label=names.get(category.identifier(), "") if category else "",
-        confidence=score.number() if (score := annotation.get("score")) else math.nan,
-        place=annotation.place.rpartition(": ")[2],
-    )
+    listed = image[readings_key].items() if readings_key and not reader else ()
+    for one in [reader] if reader else [node.identifier() for node in listed]:
+        builder.add_reading(name, one)
 
 
 JsonFormat = Literal["coco", "monai", "nndetection"]
@@ -186,57 +165,49 @@ class BoxFile:
 def read_box_file(
     path: str | Path, format: JsonFormat | None = None, *, box_mode: BoxMode | None = None
 ) -> BoxFile:
-    """Read the boxes of a JSON file; ``format`` None takes the one whose structure the file has.
-
-    Raises
-    ------
-    FormatError
-        Naming the file, the place in it and the remedy.
-    """
+    """Read the boxes of a JSON file; ``format`` None takes the one whose structure the file has."""
     file = Path(path)
-    data = _box_json(file)
+    if file.suffix.lower() in (".pkl", ".pickle"):
+        raise FormatError(f"{file}: pickles can run programs and are never opened; write the boxes as JSON")
+    try:
+        data = read_json(file)
+    except OSError as error:
+        raise FormatError(f"{file}: cannot be read: {error.strerror or error}") from error
     kind = format or _recognize_format(data, file)
     if kind not in get_args(JsonFormat):
         raise FormatError(f"{file}: unknown format {kind!r}; one of {', '.join(get_args(JsonFormat))}")
     if kind == "coco":
-        return _coco_boxes(data, file)
-    return _monai_boxes(data, file, box_mode) if kind == "monai" else _nndetection_boxes(data, file)
-
-
-def _box_json(path: Path) -> Any:
-    """Content of a JSON file; a pickle is not opened."""
-    if path.suffix.lower() in (".pkl", ".pickle"):
-        raise FormatError(f"{path}: pickles can run programs and are never opened; write the boxes as JSON")
-    try:
-        return read_json(path)
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        found = _coco_boxes(data, file)
+    else:
+        found = _monai_boxes(data, file, box_mode) if kind == "monai" else _nndetection_boxes(data, file)
+    twice = next((image for image, n in Counter(found.images or ()).items() if n > 1), None)
+    if twice is not None:
+        raise FormatError(f"{file}: image {twice[:60]!r} is listed twice")
+    if len(found.boxes) > MAX_BOXES:
+        raise FormatError(
+            f"{file}: {len(found.boxes):,} boxes, more than {MAX_BOXES:,}; drop those with the lowest scores"
+        )
+    return found
 
 
 def _recognize_format(data: Any, path: Path) -> JsonFormat:
     """Format whose structure a file has."""
-    first = data[0] if isinstance(data, list) and data else None
-    if isinstance(first, dict) and "bbox" in first:
-        return "coco"
-    if isinstance(first, dict) and "box" in first:
-        return "monai"
-    if isinstance(data, dict) and "annotations" in data and "images" in data:
-        return "coco"
-    if isinstance(data, dict) and (
-        "pred_boxes" in data or any(_is_nndetection(part) for part in data.values())
-    ):
-        return "nndetection"
-    if isinstance(data, dict) and any(isinstance(part, list) for part in data.values()):
-        return "monai"
+    first = data[0] if isinstance(data, list) and data else data
+    keys = first.keys() if isinstance(first, dict) else set()
+    if isinstance(data, list) and keys & {"bbox", "box"}:
+        return "coco" if "bbox" in keys else "monai"
+    if isinstance(data, dict):
+        if {"annotations", "images"} <= keys:
+            return "coco"
+        cases = [part for part in data.values() if isinstance(part, dict)]
+        if any("pred_boxes" in case or _is_instance(case) for case in (data, *cases)):
+            return "nndetection"
+        if any(isinstance(part, list) for part in data.values()):
+            return "monai"
     raise FormatError(
         f"{path}: neither COCO nor MONAI nor nnDetection detections; name the format, or use CSV "
         "(docs/how-to/your_detector.md)"
     )
-
-
-def _is_nndetection(part: Any) -> bool:
-    """Whether an entry looks like nnDetection's."""
-    return isinstance(part, dict) and ("pred_boxes" in part or {"box", "score"} <= part.keys())
 
 
 def _coco_boxes(data: Any, path: Path) -> BoxFile:
@@ -247,7 +218,6 @@ def _coco_boxes(data: Any, path: Path) -> BoxFile:
             _plain_id(field(image, "id", f"{path}, images[{i}]"), f"{path}, images[{i}]")
             for i, image in enumerate(_require_list(data.get("images"), f"{path}, images"))
         )
-        _refuse_repeats(images, f"{path}, images")
     name, entries = ("annotations", data.get("annotations")) if isinstance(data, dict) else ("entry", data)
     boxes = []
     for i, entry in enumerate(_require_list(entries, f"{path}, {name}")):
@@ -263,7 +233,7 @@ def _coco_boxes(data: Any, path: Path) -> BoxFile:
                 place=place,
             )
         )
-    return BoxFile(path, "coco", _cap_boxes(boxes, path), images)
+    return BoxFile(path, "coco", tuple(boxes), images)
 
 
 def _monai_boxes(data: Any, path: Path, box_mode: BoxMode | None) -> BoxFile:
@@ -281,8 +251,7 @@ def _monai_boxes(data: Any, path: Path, box_mode: BoxMode | None) -> BoxFile:
         boxes += _parallel_boxes(
             image_id, field(entry, "box", place), scores, entry.get("label"), box_mode, place
         )
-    _refuse_repeats(images, str(path))
-    return BoxFile(path, "monai", _cap_boxes(boxes, path), tuple(images))
+    return BoxFile(path, "monai", tuple(boxes), tuple(images))
 
 
 def _monai_entries(data: Any, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -314,7 +283,7 @@ def _nndetection_boxes(data: Any, path: Path) -> BoxFile:
                 where = f"{place}, {key!r}"
                 one = [field(part, "box", where)], [field(part, "score", where)], [part.get("label")]
                 boxes += _parallel_boxes(case, *one, None, where)
-    return BoxFile(path, "nndetection", _cap_boxes(boxes, path), tuple(cases))
+    return BoxFile(path, "nndetection", tuple(boxes), tuple(cases))
 
 
 def _is_instance(part: Any) -> bool:
@@ -345,18 +314,16 @@ def corners(box: Any, mode: BoxMode, place: str) -> tuple[float, float, float, f
     if len(values) != 4:
         hint = "; boxes in 3-D cannot be compared with marks on a radiograph" if len(values) == 6 else ""
         raise FormatError(f"{place}: a box has 4 numbers, not {len(values)}{hint}")
-    a, b, c, d = values
-    if mode == "xyxy":
-        found = a, b, c, d
-    elif mode == "xxyy":
-        found = a, c, b, d
-    elif mode == "xywh":
-        found = a, b, a + c, b + d
-    elif mode == "ccwh":
-        found = a - c / 2, b - d / 2, a + c / 2, b + d / 2
-    else:
+    if mode not in get_args(BoxMode):
         raise FormatError(f"{place}: unknown box mode {mode!r}; one of {', '.join(get_args(BoxMode))}")
-    return _require_sides(found, place)
+    a, b, c, d = values
+    written = {
+        "xyxy": (a, b, c, d),
+        "xxyy": (a, c, b, d),
+        "xywh": (a, b, a + c, b + d),
+        "ccwh": (a - c / 2, b - d / 2, a + c / 2, b + d / 2),
+    }
+    return _require_sides(written[mode], place)
 
 
 def _array_corners(box: Any, place: str) -> tuple[float, float, float, float]:
@@ -415,19 +382,3 @@ def _file_stem(name: str) -> str:
     base = PurePosixPath(name.replace("\\", "/")).name
     ending = next((ending for ending in ENDINGS if base.lower().endswith(ending)), "")
     return base[: len(base) - len(ending)] or base
-
-
-def _refuse_repeats(images: Sequence[str], place: str) -> None:
-    """Refuse an image that is listed twice."""
-    if len(set(images)) < len(images):
-        twice = next(image for image in images if list(images).count(image) > 1)
-        raise FormatError(f"{place}: image {twice[:60]!r} is listed twice")
-
-
-def _cap_boxes(boxes: list[Box], path: Path) -> tuple[Box, ...]:
-    """Boxes, unless there are more than any study has."""
-    if len(boxes) > MAX_BOXES:
-        raise FormatError(
-            f"{path}: {len(boxes):,} boxes, more than {MAX_BOXES:,}; drop those with the lowest scores"
-        )
-    return tuple(boxes)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import FormatError, UsageError
-from overread.marks._ellipse import ellipse_of_outline
+from overread.marks._ellipse import DrawnEllipse, ellipse_of_outline
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings
 from overread.marks.formats._readers import attribute, local_name, number_in, read_xml
@@ -60,12 +60,12 @@ def read(
     taken = {"ellipse", *(["box"] if boxes else []), *(["polygon"] if polygons else [])}
     for image in root:
         if local_name(image) == "image":
-            read_image(builder, image, reader, counter, taken)
+            _read_image(builder, image, reader, counter, taken)
     counter.warn()
     return builder.build()
 
 
-def read_image(
+def _read_image(
     builder: MarkSetBuilder, image: Element, reader: str, counter: ShapeCounter, taken: set[str]
 ) -> None:
     """Note an image, its reading and its shapes."""
@@ -75,30 +75,32 @@ def read_image(
     width, height = (number_in(attribute(image, key, where), key, where) for key in ("width", "height"))
     if name in builder.images:
         raise FormatError(f"{where}: is there twice (two tasks with one file name? export them one by one)")
-    shapes = [(number, shape) for number, shape in enumerate(image) if local_name(shape) != "tag"]
-    for _, shape in shapes:
-        if local_name(shape) not in taken:
-            counter.leave_out(local_name(shape), name, reader)
-    if shapes and not any(local_name(shape) in taken for _, shape in shapes):
-        counter.only_such += 1
+    shapes = {number: shape for number, shape in enumerate(image) if local_name(shape) != "tag"}
+    others = [kind for kind in map(local_name, shapes.values()) if kind not in taken]
+    if counter.leave_out(others, name, reader, all_shapes=len(shapes)):
         return
     builder.add_image(name, path=name, width=width, height=height)
     builder.add_reading(name, reader)
-    for number, shape in shapes:
+    for number, shape in shapes.items():
         if local_name(shape) in taken:
             said = {
                 one.get("name", ""): (one.text or "").strip()
                 for one in shape
                 if local_name(one) == "attribute"
             }
-            _add_shape(builder, name, reader, f"{reader}/{number}", shape, counter.confidence(said))
+            builder.add_mark(
+                name,
+                reader,
+                f"{reader}/{number}",
+                **_ellipse_of(shape, f"{where}, shape '{reader}/{number}'")._asdict(),
+                label=shape.get("label", ""),
+                confidence=counter.confidence(said),
+                place=place,
+            )
 
 
-def _add_shape(
-    builder: MarkSetBuilder, image_id: str, reader: str, mark_id: str, shape: Element, confidence: float
-) -> None:
-    """Note an ellipse, a box as the ellipse that fills it, or a polygon as that of the same moments."""
-    where = f"{builder.source}, image {image_id!r}, shape {mark_id!r}"
+def _ellipse_of(shape: Element, where: str) -> DrawnEllipse:
+    """Return an ellipse, that which fills a box, or that of the moments of a polygon."""
 
     def number(name: str) -> float:
         return number_in(attribute(shape, name, where), name, where)
@@ -106,27 +108,11 @@ def _add_shape(
     angle = number_in(shape.get("rotation", "0"), "rotation", where)
     match local_name(shape):
         case "ellipse":
-            centre, semi_axes = (number("cx"), number("cy")), (number("rx"), number("ry"))
+            return DrawnEllipse((number("cx"), number("cy")), (number("rx"), number("ry")), angle)
         case "box":
-            left, top, right, bottom = (number(name) for name in ("xtl", "ytl", "xbr", "ybr"))
-            centre, semi_axes = (
-                ((left + right) / 2, (top + bottom) / 2),
-                ((right - left) / 2, (bottom - top) / 2),
-            )
-        case _:
-            found = ellipse_of_outline(_outline_of(attribute(shape, "points", where), where))
-            centre, semi_axes, angle = found.centre, found.semi_axes, found.angle_deg
-    builder.add_mark(
-        image_id,
-        reader,
-        mark_id,
-        centre=centre,
-        semi_axes=semi_axes,
-        angle_deg=angle,
-        label=shape.get("label", ""),
-        confidence=confidence,
-        place=f"image {image_id!r}",
-    )
+            sides = map(number, ("xtl", "ytl", "xbr", "ybr"))
+            return DrawnEllipse.fill_box(*sides)._replace(angle_deg=angle)
+    return ellipse_of_outline(_outline_of(attribute(shape, "points", where), where))
 
 
 def _outline_of(text: str, where: str) -> NDArray[np.float64]:

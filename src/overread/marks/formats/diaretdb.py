@@ -16,10 +16,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from overread.errors import FormatError
-from overread.marks._ellipse import PixelEllipse, ellipse_of_outline
+from overread.marks._ellipse import DrawnEllipse, ellipse_of_outline
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
-from overread.marks.formats._readers import child_text, local_name, number_in, read_xml
+from overread.marks.formats._readers import child_text, children, local_name, number_in, read_xml
 
 FILE_NAME = re.compile(r"(?P<image>.+)_(?P<reader>[0-9]{2})_plain$")
 CONFIDENCES = {"high": 1.0, "medium": 0.75, "low": 0.25, "": float("nan")}
@@ -38,20 +38,17 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
     reader : str
         Who drew it, where the file's name does not tell.
     """
-    files = _choose_files(path) if path.is_dir() else [path]
+    # Of each reading that is there twice, as in the original, the plain file is the one without a DTD.
+    files = [
+        file for file in sorted(path.glob("*.xml")) if not file.with_name(f"{file.stem}_plain.xml").exists()
+    ]
+    files = files if path.is_dir() else [path]
     if not files:
         raise FormatError(f"{path}: no .xml files in this folder")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     for file in files:
         _read_file(builder, file, reader)
     return builder.build()
-
-
-def _choose_files(folder: Path) -> list[Path]:
-    """Files of a folder; of each reading that is there twice, as in the original, the plain one without a DTD."""
-    return [
-        file for file in sorted(folder.glob("*.xml")) if not file.with_name(f"{file.stem}_plain.xml").exists()
-    ]
 
 
 def _read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
@@ -77,7 +74,6 @@ def _read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
         region = next((one for one in marking.iter() if local_name(one) in REGIONS), None)
         if region is None:
             raise FormatError(f"{place}: no circle, ellipse or polygon")
-        shape = shape_of(region, place)
         confidence = (child_text(marking, "confidencelevel") or "").lower()
         if confidence not in CONFIDENCES:
             raise FormatError(f"{place}: the confidence {confidence!r} is none of High, Medium, Low")
@@ -85,31 +81,26 @@ def _read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
             image_id,
             who,
             f"{who}/{number}",
-            centre=shape.centre,
-            semi_axes=shape.semi_axes,
-            angle_deg=shape.angle_deg,
+            **_shape_of(region, place)._asdict(),
             label=child_text(marking, "markingtype") or "",
             confidence=CONFIDENCES[confidence],
             place=place,
         )
 
 
-def shape_of(region: Element, place: str) -> PixelEllipse:
+def _shape_of(region: Element, place: str) -> DrawnEllipse:
     """Ellipse of a region."""
-    kind = local_name(region)
-    if kind == "polygonregion":
-        points = [_point_of(one, place) for one in region if local_name(one) == "coords2d"]
+    if local_name(region) == "polygonregion":
+        points = [_point_of(one, place) for one in children(region, "coords2d")]
         return ellipse_of_outline(np.array(points, float).reshape(-1, 2))
     centroid = next((one for one in region.iter() if local_name(one) == "coords2d"), None)
     if centroid is None:
         raise FormatError(f"{place}: no centre")
-    radii = [
-        number_in((one.text or "").strip(), "radius", place) for one in region if local_name(one) == "radius"
-    ]
+    radii = [number_in((one.text or "").strip(), "radius", place) for one in children(region, "radius")]
     if len(radii) not in (1, 2):
         raise FormatError(f"{place}: {len(radii)} radii")
     angle = child_text(region, "angle") or child_text(region, "rotangle") or "0"
-    return PixelEllipse(_point_of(centroid, place), (radii[0], radii[-1]), -number_in(angle, "angle", place))
+    return DrawnEllipse(_point_of(centroid, place), (radii[0], radii[-1]), -number_in(angle, "angle", place))
 
 
 def _point_of(element: Element, place: str) -> tuple[float, float]:

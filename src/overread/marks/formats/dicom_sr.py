@@ -19,7 +19,7 @@ import logging
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from pydicom.errors import InvalidDicomError
 
 from overread.errors import FormatError, OverreadError
 from overread.files import open_regular, read_capped
-from overread.marks._ellipse import PixelEllipse, ellipse_of_outline
+from overread.marks._ellipse import DrawnEllipse, ellipse_of_outline
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
 
@@ -61,24 +61,29 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
     reader : str
         Whose document it is, in place of the observer that it names.
     """
-    with without_remarks():
-        document = read_dicom(path)
-        if str(document.get("SOPClassUID", "")) not in SR_CLASSES:
-            raise FormatError(f"{path}: a DICOM file, but no structured report")
+    with open_document(path, SR_CLASSES, "structured report", "does not follow TID 1500") as document:
         builder = MarkSetBuilder(str(path), spacings or Spacings())
-        try:
-            _read_document(builder, document, reader)
-        except OverreadError:
-            raise
-        except Exception as error:  # pydicom raises almost anything on values that break their type
-            raise FormatError(
-                f"{path}: a structured report that does not follow TID 1500: {error}"
-            ) from error
+        _read_document(builder, document, reader)
     return builder.build()
 
 
 @contextmanager
-def without_remarks() -> Iterator[None]:
+def open_document(path: Path, classes: Container[str], what: str, fault: str) -> Iterator[Dataset]:
+    """Read a document of some SOP classes, and turn what its values make go wrong inside into a `FormatError`."""
+    with _without_remarks():
+        document = read_dicom(path)
+        if str(document.get("SOPClassUID", "")) not in classes:
+            raise FormatError(f"{path}: a DICOM file, but no {what}")
+        try:
+            yield document
+        except OverreadError:
+            raise
+        except Exception as error:  # pydicom raises almost anything on values that break their type
+            raise FormatError(f"{path}: a {what} that {fault}: {error}") from error
+
+
+@contextmanager
+def _without_remarks() -> Iterator[None]:
     """Keep pydicom from remarking on values that break their type: what matters here raises."""
     logger = logging.getLogger("pydicom")
     level = logger.level
@@ -91,7 +96,7 @@ def without_remarks() -> Iterator[None]:
         logger.setLevel(level)
 
 
-class WholeReads(io.BytesIO):
+class _WholeReads(io.BytesIO):
     """Bytes of a file that refuse a read past their end, where pydicom would take what is left."""
 
     def read(self, size: int | None = -1) -> bytes:
@@ -109,14 +114,14 @@ def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
     """
     try:
         if headers_only:
-            with without_remarks(), open_regular(path) as file:
+            with _without_remarks(), open_regular(path) as file:
                 return dcmread(file, stop_before_pixels=True)
         content = read_capped(
             path,
             LARGEST_FILE,
             lambda _: FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of structured report"),
         )
-        dataset = dcmread(WholeReads(content))
+        dataset = dcmread(_WholeReads(content))
         for _ in _walk(dataset):
             pass
     except FormatError as error:
@@ -128,34 +133,38 @@ def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
     return dataset
 
 
+def items(dataset: Dataset, name: str) -> Iterator[Dataset]:
+    """Items of a sequence; none where it is missing."""
+    return iter(dataset.get(name, None) or ())
+
+
 def _walk(item: Dataset, depth: int = 0) -> Iterator[Dataset]:
     """Content items below an item, in order, to a bounded depth."""
     if depth > DEEPEST:
         raise FormatError(f"content nested deeper than {DEEPEST} items")
-    for child in item.get("ContentSequence", None) or ():
+    for child in items(item, "ContentSequence"):
         yield child
         yield from _walk(child, depth + 1)
 
 
 def _concept(item: Dataset) -> str:
     """Code value of a content item's name."""
-    names = item.get("ConceptNameCodeSequence", None) or ()
-    return next((str(name.get("CodeValue", "")) for name in names), "")
+    return next((str(name.get("CodeValue", "")) for name in items(item, "ConceptNameCodeSequence")), "")
 
 
 def _children(item: Dataset, code: str) -> Iterator[Dataset]:
     """Children of an item that bear a code."""
-    return (child for child in item.get("ContentSequence", None) or () if _concept(child) == code)
+    return (child for child in items(item, "ContentSequence") if _concept(child) == code)
 
 
 def _read_document(builder: MarkSetBuilder, document: Dataset, reader: str | None) -> None:
     """Note the document's images, their reading by its observer, and its marks."""
-    who = reader or observer(document, builder.source)
+    who = reader or _observer(document, builder.source)
     names = builder.spacings.instances
     patient = str(document.get("PatientID", "") or "")
     for item in _walk(document):
         if item.get("ValueType", "") == "IMAGE":
-            image_id = _image_of(item, names)
+            image_id = image_of(item.ReferencedSOPSequence[0], names)
             builder.add_image(image_id, patient_id=patient)
             builder.add_reading(image_id, who)
     groups = [item for item in _walk(document) if _concept(item) == GROUP]
@@ -180,18 +189,16 @@ def _read_document(builder: MarkSetBuilder, document: Dataset, reader: str | Non
                 image_id,
                 who,
                 f"{mark_id}/{index + 1}" if index else mark_id,
-                centre=shape.centre,
-                semi_axes=shape.semi_axes,
-                angle_deg=shape.angle_deg,
-                label=_finding_of(group),
+                **shape._asdict(),
+                label=next(iter(_codes_of(group, FINDING, "CodeMeaning")), ""),
                 confidence=_certainty_of(group),
                 place=place,
             )
 
 
-def observer(document: Dataset, source: str) -> str:
+def _observer(document: Dataset, source: str) -> str:
     """Who made the observations; a document by nobody is refused."""
-    found = {_concept(item): item for item in reversed(list(document.get("ContentSequence", None) or ()))}
+    found = {_concept(item): item for item in reversed([*items(document, "ContentSequence")])}
     for code, attribute in (
         (LOGIN, "TextValue"),
         (PERSON, "PersonName"),
@@ -204,21 +211,15 @@ def observer(document: Dataset, source: str) -> str:
     raise FormatError(f"{source}: names no observer, so there is no reader (give --reader NAME={source})")
 
 
-def _image_of(item: Dataset, names: dict[str, str]) -> str:
-    """Id of the image that an IMAGE item refers to."""
-    uid = str(item.ReferencedSOPSequence[0].ReferencedSOPInstanceUID)
+def image_of(item: Dataset, names: dict[str, str]) -> str:
+    """Id of the image that an item refers to."""
+    uid = str(item.ReferencedSOPInstanceUID)
     return names.get(uid, uid)
 
 
-def _shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[str, PixelEllipse]]:
-    """Image and ellipse of each shape below a group, each once; none only where the group says that nothing was found.
-
-    Raises
-    ------
-    FormatError
-        If the group holds no shape that can be read: it would become a reading without marks.
-    """
-    found: dict[tuple[str, str, tuple[float, ...]], PixelEllipse] = {}
+def _shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[str, DrawnEllipse]]:
+    """Image and ellipse of each shape below a group, each once; none only where it says that nothing was found."""
+    found: dict[tuple[str, str, tuple[float, ...]], DrawnEllipse] = {}
     refused: FormatError | None = None
     for item in _walk_group(group):
         if item.get("ValueType", "") == "SCOORD3D":
@@ -245,7 +246,7 @@ def _shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[
 
 def _walk_group(item: Dataset) -> Iterator[Dataset]:
     """Content items below a group, or a document, but those of groups inside it."""
-    for child in item.get("ContentSequence", None) or ():
+    for child in items(item, "ContentSequence"):
         if _concept(child) != GROUP:
             yield child
             yield from _walk_group(child)
@@ -254,8 +255,8 @@ def _walk_group(item: Dataset) -> Iterator[Dataset]:
 def _image_under(region: Dataset, names: dict[str, str], where: str) -> str:
     """Id of the one image that coordinates lie in."""
     images = [
-        _image_of(item, names)
-        for item in region.get("ContentSequence", None) or ()
+        image_of(item.ReferencedSOPSequence[0], names)
+        for item in items(region, "ContentSequence")
         if "ReferencedSOPSequence" in item
     ]
     if len(images) != 1:
@@ -263,28 +264,23 @@ def _image_under(region: Dataset, names: dict[str, str], where: str) -> str:
     return images[0]
 
 
-def shape_of(region: Dataset, where: str) -> PixelEllipse:
+def shape_of(region: Dataset, where: str) -> DrawnEllipse:
     """Ellipse of a region's graphic data."""
     points: NDArray[np.float64] = np.array(region.GraphicData, float).reshape(-1, 2)
     kind = str(region.GraphicType)
     if kind == "ELLIPSE" and len(points) == 4:
-        return _ellipse_of_axes(points)
+        first, second = points[1] - points[0], points[3] - points[2]
+        x, y = points.mean(axis=0)
+        semi_axes = float(np.hypot(*first)) / 2, float(np.hypot(*second)) / 2
+        return DrawnEllipse((x, y), semi_axes, math.degrees(math.atan2(first[1], first[0])))
     if kind == "CIRCLE" and len(points) == 2:
         radius = math.dist(points[0], points[1])
-        return PixelEllipse((points[0, 0], points[0, 1]), (radius, radius), 0.0)
+        return DrawnEllipse((points[0, 0], points[0, 1]), (radius, radius))
     if kind == "POLYLINE" and len(points) >= 4 and np.array_equal(points[0], points[-1]):
         return ellipse_of_outline(points[:-1])
     raise FormatError(
         f"{where}: a region of type {kind} with {len(points)} points is no ellipse, no circle and no closed outline"
     )
-
-
-def _ellipse_of_axes(points: NDArray[np.float64]) -> PixelEllipse:
-    """Ellipse of the end points of its axes."""
-    first, second = points[1] - points[0], points[3] - points[2]
-    centre = points.mean(axis=0)
-    semi_axes = float(np.hypot(*first)) / 2, float(np.hypot(*second)) / 2
-    return PixelEllipse((centre[0], centre[1]), semi_axes, math.degrees(math.atan2(first[1], first[0])))
 
 
 def _text_of(group: Dataset, code: str) -> str:
@@ -294,24 +290,19 @@ def _text_of(group: Dataset, code: str) -> str:
     )
 
 
-def _finding_of(group: Dataset) -> str:
-    """Meaning of the group's finding."""
-    return next(iter(_codes_of(group, FINDING, "CodeMeaning")), "")
-
-
 def _codes_of(group: Dataset, name: str, attribute: str) -> list[str]:
     """Values or meanings of the codes of a group's children of one name."""
     return [
         str(code.get(attribute, "") or "")
         for item in _children(group, name)
-        for code in item.get("ConceptCodeSequence", None) or ()
+        for code in items(item, "ConceptCodeSequence")
     ]
 
 
 def _certainty_of(group: Dataset) -> float:
     """Certainty of the finding, where it is measured."""
     for item in _children(group, CERTAINTY):
-        for value in item.get("MeasuredValueSequence", None) or ():
+        for value in items(item, "MeasuredValueSequence"):
             exact = value.get("FloatingPointValue", None)
             return float(exact if exact is not None else value.NumericValue)
     return math.nan

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,19 +23,15 @@ from pydicom.sr.coding import Code
 from overread import __version__
 from overread.errors import TableError, UsageError
 from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import records
 from overread.marks.formats._dicom_documents import (
     LONGEST_MEANING,
     Observer,
-    SeriesFacts,
-    describe_series,
+    Sources,
     exact_text,
     graphic_points,
-    header_of,
-    instance_number_of,
-    leave_out_names,
     person_name,
     refuse_unusable_headers,
-    series_positions,
     uid_of,
     write_document,
 )
@@ -76,60 +73,54 @@ def write(
     """
     if geometry not in ("ellipse", "polyline"):
         raise UsageError(f"geometry {geometry!r}: there are ellipse and polyline")
-    images = {str(row["image_id"]): row for row in mark_set.images.to_dict("records")}
-    headers = {image: header_of(image, row, images_folder) for image, row in images.items()}
-    documents: dict[tuple[str, str], list[str]] = {}
-    for image, reader in mark_set.readings[["image_id", "reader_id"]].itertuples(index=False, name=None):
-        if image not in headers:
-            raise TableError(f"readings: image {quote_cell(image)} is not in the images table")
-        documents.setdefault((reader, str(headers[image].StudyInstanceUID)), []).append(image)
+    sources = Sources.of(mark_set, images_folder)
+    documents: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for image, reader in zip(mark_set.readings["image_id"], mark_set.readings["reader_id"], strict=True):
+        documents[reader, str(sources.headers[image].StudyInstanceUID)].append(image)
     folder.mkdir(parents=True, exist_ok=True)
-    places = series_positions(mark_set.readings["reader_id"])
     written = []
-    for (reader, study), names in documents.items():
+    for (reader, _), names in documents.items():
         mine = mark_set.marks[
             (mark_set.marks["reader_id"] == reader) & mark_set.marks["image_id"].isin(names)
         ]
-        series = describe_series("SR", study, reader, places[reader], observer)
-        with refuse_unusable_headers(headers[names[0]]):
-            groups = [_group_of(mark, images, headers, geometry) for mark in mine.to_dict("records")]
-            unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
+        headers = [sources.headers[name] for name in names]
+        with refuse_unusable_headers(headers[0]):
+            groups = [_group_of(mark, sources, geometry) for mark in records(mine)]
+            unmarked = [sources.headers[name] for name in names if name not in set(mine["image_id"])]
             if unmarked:
                 groups.append(_nothing_found(reader, unmarked))
-            document = _document_of(reader, observer, [headers[name] for name in names], groups, series)
-        if anonymous:
-            leave_out_names(document)
-        written.append(write_document(document, folder, mode))
+            document = sr.ComprehensiveSR(
+                evidence=headers,
+                content=sr.MeasurementReport(
+                    observation_context=_context_of(reader, observer),
+                    procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
+                    imaging_measurements=groups,
+                ),
+                software_versions=__version__,
+                is_complete=True,
+                is_final=True,
+                **sources.identify("SR", names[0], reader, observer),
+            )
+        written.append(write_document(document, folder, mode, anonymous=anonymous))
     return written
 
 
-def _group_of(
-    mark: Mapping[Any, Any],
-    images: Mapping[str, Mapping[Any, Any]],
-    headers: Mapping[str, Dataset],
-    geometry: str,
-) -> Any:
+def _group_of(mark: Mapping[str, Any], sources: Sources, geometry: str) -> Any:
     """Measurement group (TID 1410) of a mark."""
     image = str(mark["image_id"])
-    header = headers[image]
+    header = sources.headers[image]
     source = sr.SourceImageForRegion(header.SOPClassUID, header.SOPInstanceUID)
-    points = graphic_points(mark, images[image], header, geometry)
+    points = graphic_points(mark, sources.images[image], header, geometry)
     mark_id = exact_text(str(mark["mark_id"]), "mark")
-    certainty = mark.get("confidence", math.nan)
-    measured = [] if math.isnan(certainty) else [_certainty_item(float(certainty))]
+    certainty = float(mark.get("confidence", math.nan))
+    name, unit = Code(CERTAINTY, "DCM", "Certainty of Finding"), Code("1", "UCUM", "no units")
     tracking = uid_of("mark", str(header.SOPInstanceUID), str(mark["reader_id"]), mark_id)
     return sr.PlanarROIMeasurementsAndQualitativeEvaluations(
         tracking_identifier=sr.TrackingIdentifier(tracking, mark_id),
         referenced_region=sr.ImageRegion(geometry.upper(), points, source),
         finding_type=_finding_code(str(mark.get("label", "") or "")),
-        measurements=measured,
+        measurements=[] if math.isnan(certainty) else [sr.Measurement(name=name, value=certainty, unit=unit)],
     )
-
-
-def _certainty_item(certainty: float) -> Any:
-    """Confidence of a mark as a measurement."""
-    name, unit = Code(CERTAINTY, "DCM", "Certainty of Finding"), Code("1", "UCUM", "no units")
-    return sr.Measurement(name=name, value=certainty, unit=unit)
 
 
 def _finding_code(label: str) -> Code | None:
@@ -144,41 +135,13 @@ def _finding_code(label: str) -> Code | None:
     return KNOWN_FINDINGS.get(label, Code(digest, "99OVERREAD", label))
 
 
-def _document_of(
-    reader: str, observer: Observer, headers: Sequence[Dataset], groups: Sequence[Any], series: SeriesFacts
-) -> sr.ComprehensiveSR:
-    """One reader's report on the images of one study."""
-    report = sr.MeasurementReport(
-        observation_context=_person_context(reader) if observer == "person" else _device_context(reader),
-        procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
-        imaging_measurements=groups,
-    )
-    return sr.ComprehensiveSR(
-        evidence=headers,
-        content=report,
-        series_instance_uid=series.uid,
-        series_number=series.number,
-        series_description=series.description,
-        sop_instance_uid=series.uid,  # until write_document knows the content
-        instance_number=instance_number_of(headers[0]),
-        manufacturer="Overread",
-        manufacturer_model_name="Overread",
-        software_versions=__version__,
-        is_complete=True,
-        is_final=True,
-    )
-
-
-def _person_context(reader: str) -> Any:
-    """Observer context of a reader."""
-    person = sr.PersonObserverIdentifyingAttributes(
-        name=person_name(reader), login_name=exact_text(reader, "reader")
-    )
-    return sr.ObservationContext(observer_person_context=sr.ObserverContext(codes.DCM.Person, person))
-
-
-def _device_context(name: str) -> Any:
-    """Observer context of a program."""
+def _context_of(name: str, observer: Observer) -> Any:
+    """Observer context of a reader or a program."""
+    if observer == "person":
+        person = sr.PersonObserverIdentifyingAttributes(
+            name=person_name(name), login_name=exact_text(name, "reader")
+        )
+        return sr.ObservationContext(observer_person_context=sr.ObserverContext(codes.DCM.Person, person))
     device = sr.DeviceObserverIdentifyingAttributes(
         uid=uid_of("device", name), name=exact_text(name, "device"), manufacturer_name="Overread"
     )
@@ -195,6 +158,6 @@ def _nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:
         tracking_identifier=sr.TrackingIdentifier(uid, "no finding"),
         source_images=sources,
         qualitative_evaluations=[
-            sr.QualitativeEvaluation(codes.DCM.Finding, Code(NOT_DETECTED, "SCT", "Not detected")),
+            sr.QualitativeEvaluation(codes.DCM.Finding, Code(NOT_DETECTED, "SCT", "Not detected"))
         ],
     )

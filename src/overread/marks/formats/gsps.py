@@ -11,17 +11,16 @@ table gives each id its ``sop_instance_uid``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydicom.dataset import Dataset
 
-from overread.errors import FormatError, OverreadError
+from overread.errors import FormatError
 from overread.files import parse_json
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
-from overread.marks.formats.dicom_sr import read_dicom, shape_of, without_remarks
+from overread.marks.formats.dicom_sr import image_of, items, open_document, shape_of
 from overread.tables import quote_cell
 
 GSPS_CLASS = "1.2.840.10008.5.1.4.1.1.11.1"
@@ -39,17 +38,10 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
     spacings : Spacings
         Millimetres per pixel, which the state does not tell.
     """
-    with without_remarks():
-        state = read_dicom(path)
-        if str(state.get("SOPClassUID", "")) != GSPS_CLASS:
-            raise FormatError(f"{path}: a DICOM file, but no grayscale presentation state")
+    what, fault = "grayscale presentation state", "cannot be understood"
+    with open_document(path, (GSPS_CLASS,), what, fault) as state:
         builder = MarkSetBuilder(str(path), spacings or Spacings())
-        try:
-            _read_state(builder, state)
-        except OverreadError:
-            raise
-        except Exception as error:  # pydicom raises almost anything on values that break their type
-            raise FormatError(f"{path}: a presentation state that cannot be understood: {error}") from error
+        _read_state(builder, state)
     return builder.build()
 
 
@@ -60,7 +52,7 @@ def _read_state(builder: MarkSetBuilder, state: Dataset) -> None:
     patient = str(state.get("PatientID", "") or "")
     for series in items(state, "ReferencedSeriesSequence"):
         for image in items(series, "ReferencedImageSequence"):
-            image_id = _image_of(image, names)
+            image_id = image_of(image, names)
             builder.add_image(image_id, patient_id=patient)
             builder.add_reading(image_id, reader)
     groups = {
@@ -70,7 +62,7 @@ def _read_state(builder: MarkSetBuilder, state: Dataset) -> None:
     number = 0
     unread: dict[str, str] = {}
     for annotation in items(state, "GraphicAnnotationSequence"):
-        images = [_image_of(image, names) for image in items(annotation, "ReferencedImageSequence")]
+        images = [image_of(image, names) for image in items(annotation, "ReferencedImageSequence")]
         for drawn in items(annotation, "GraphicObjectSequence"):
             number += 1
             _add_object(builder, drawn, images, reader, groups, f"graphic object {number}")
@@ -79,7 +71,7 @@ def _read_state(builder: MarkSetBuilder, state: Dataset) -> None:
     if any(0x6000 <= element.tag.group <= 0x601E for element in state):  # PS3.3 C.9.2: overlay planes
         unread |= dict.fromkeys(builder.images, "overlay")
     for image_id, kind in unread.items():
-        if not builder.marks_of(image_id):
+        if image_id not in builder.mark_ids:
             raise FormatError(
                 f"{builder.source}: nothing but {kind} lies on image {quote_cell(image_id)}, which is not read (draw "
                 "an ellipse, a circle or a closed outline)"
@@ -100,11 +92,6 @@ def _other_drawing(annotation: Dataset) -> str:
     )
 
 
-def items(dataset: Dataset, name: str) -> Iterator[Dataset]:
-    """Items of a sequence; none where it is missing."""
-    return iter(dataset.get(name, None) or ())
-
-
 def _reader_of(state: Dataset, source: str) -> str:
     """Who drew the marks; a state by nobody is refused."""
     ours = str(state.get("ContentLabel", "")) == CONTENT_LABEL
@@ -112,12 +99,6 @@ def _reader_of(state: Dataset, source: str) -> str:
     if not reader:
         raise FormatError(f"{source}: names no creator, so there is no reader")
     return reader
-
-
-def _image_of(item: Dataset, names: dict[str, str]) -> str:
-    """Id of the image that an item refers to."""
-    uid = str(item.ReferencedSOPInstanceUID)
-    return names.get(uid, uid)
 
 
 def _add_object(
@@ -134,30 +115,24 @@ def _add_object(
     if len(images) != 1:
         raise FormatError(f"{builder.source}, {place}: belongs to {len(images)} images instead of one")
     shape = shape_of(drawn, f"{builder.source}, {place}")
-    ours = str(drawn.get("TrackingUID", "")) != ""
-    said = (
-        _exact_words(groups.get(int(drawn.get("GraphicGroupID", 0) or 0), ""), builder.source) if ours else {}
-    )
+    is_ours = str(drawn.get("TrackingUID", "")) != ""
+    said = _exact_words(groups.get(int(drawn.get("GraphicGroupID", 0) or 0), "")) if is_ours else {}
     confidence = said.get("confidence")
     builder.add_mark(
         images[0],
         reader,
         str(drawn.get("TrackingID", "") or place),
-        centre=shape.centre,
-        semi_axes=shape.semi_axes,
-        angle_deg=shape.angle_deg,
+        **shape._asdict(),
         label=str(said.get("label") or ""),
         confidence=float(confidence) if isinstance(confidence, int | float) else math.nan,
         place=place,
     )
 
 
-def _exact_words(description: str, source: str) -> dict[str, Any]:
+def _exact_words(description: str) -> dict[str, Any]:
     """Label and confidence that our writer left in a group's description; nothing where it has other words."""
-    if not description.startswith("{"):
-        return {}
     try:
-        said = parse_json(description.encode(), source)
+        said = parse_json(description.encode(), "the description")
     except FormatError:
         return {}
     return said if isinstance(said, dict) else {}

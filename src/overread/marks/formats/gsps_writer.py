@@ -24,19 +24,15 @@ from overread import __version__
 from overread._text import percent
 from overread.errors import FormatError, TableError
 from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import records
 from overread.marks.formats._dicom_documents import (
     LONGEST_MEANING,
     Observer,
-    SeriesFacts,
-    describe_series,
+    Sources,
     exact_text,
     graphic_points,
-    header_of,
-    instance_number_of,
-    leave_out_names,
     person_name,
     refuse_unusable_headers,
-    series_positions,
     uid_of,
     write_document,
 )
@@ -76,42 +72,31 @@ def write(
     ranked : bool
         Whether the marks have a column ``rank``, whole numbers from 1 that differ within an image, to be written.
     """
-    images = {str(row["image_id"]): row for row in mark_set.images.to_dict("records")}
-    headers = {image: header_of(image, row, images_folder) for image, row in images.items()}
-    places = series_positions(mark_set.readings["reader_id"])
+    sources = Sources.of(mark_set, images_folder)
     by_reading = dict(iter(mark_set.marks.groupby(["image_id", "reader_id"], sort=False)))
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for image, reader in mark_set.readings[["image_id", "reader_id"]].itertuples(index=False, name=None):
-        if image not in headers:
-            raise TableError(f"readings: image {quote_cell(image)} is not in the images table")
-        header = headers[image]
-        series = describe_series("PR", str(header.StudyInstanceUID), reader, places[reader], observer)
+    for image, reader in zip(mark_set.readings["image_id"], mark_set.readings["reader_id"], strict=True):
+        header = sources.headers[image]
         mine = by_reading.get((image, reader), mark_set.marks[:0])
         with refuse_unusable_headers(header):
+            ranks = mine["rank"].astype(int) if ranked else _rank_marks(mine)
             drawn = [
-                Drawing(mark, rank, images[image], header) for mark, rank in _rank_marks(mine, ranked=ranked)
+                _Drawing(mark, rank, sources.images[image], header)
+                for mark, rank in zip(records(mine), ranks.tolist(), strict=True)
             ]
-            state = _state_of(reader, header, drawn, series)
-        if anonymous:
-            leave_out_names(state)
-        written.append(write_document(state, folder, mode))
+            state = _state_of(reader, header, drawn, sources.identify("PR", image, reader, observer))
+        written.append(write_document(state, folder, mode, anonymous=anonymous))
     return written
 
 
-def _rank_marks(marks: pd.DataFrame, *, ranked: bool) -> list[tuple[Mapping[Any, Any], int]]:
-    """Give the marks their rank: that of their table, else by falling confidence.
-
-    Equal ones and those without confidence are ranked in their order.
-    """
-    if ranked:
-        return [(mark, int(mark["rank"])) for mark in marks.to_dict("records")]
+def _rank_marks(marks: pd.DataFrame) -> pd.Series[int]:
+    """Rank marks by falling confidence; equal ones and those without confidence in their order."""
     confidence = marks["confidence"] if "confidence" in marks else pd.Series(math.nan, index=marks.index)
-    ranks = confidence.fillna(-math.inf).rank(method="first", ascending=False).astype(int)
-    return list(zip(marks.to_dict("records"), ranks.tolist(), strict=True))
+    return confidence.fillna(-math.inf).rank(method="first", ascending=False).astype(int)
 
 
-class Drawing:
+class _Drawing:
     """Graphic group, ellipse and text of one mark."""
 
     def __init__(self, mark: Mapping[Any, Any], rank: int, image: Mapping[Any, Any], header: Dataset) -> None:
@@ -149,7 +134,7 @@ def _text_corner(points: NDArray[np.float64], header: Dataset) -> tuple[float, f
     return min(float(x), float(header.Columns)), max(float(y), 0.0)
 
 
-def _state_of(reader: str, header: Dataset, drawn: Sequence[Drawing], series: SeriesFacts) -> Any:
+def _state_of(reader: str, header: Dataset, drawn: Sequence[_Drawing], identity: Mapping[str, Any]) -> Any:
     """Presentation state of one reader's marks on one image."""
     if int(header.get("SamplesPerPixel", 1)) != 1:
         raise FormatError(
@@ -167,15 +152,10 @@ def _state_of(reader: str, header: Dataset, drawn: Sequence[Drawing], series: Se
         graphic_objects=[drawing.ellipse for drawing in drawn],
         text_objects=[title, *(drawing.text for drawing in drawn)],
     )
+    # MONOCHROME1 images are shown inverted, which a state must say itself (PS3.3 C.11.6).
+    inverse = str(header.get("PhotometricInterpretation", "")) == "MONOCHROME1"
     state = pr.GrayscaleSoftcopyPresentationState(
         referenced_images=[header],
-        series_instance_uid=series.uid,
-        series_number=series.number,
-        series_description=series.description,
-        sop_instance_uid=series.uid,  # until write_document knows the content
-        instance_number=instance_number_of(header),
-        manufacturer="Overread",
-        manufacturer_model_name="Overread",
         software_versions=__version__,
         device_serial_number=None,
         content_label=CONTENT_LABEL,
@@ -184,13 +164,10 @@ def _state_of(reader: str, header: Dataset, drawn: Sequence[Drawing], series: Se
         graphic_layers=[layer],
         graphic_groups=groups or None,
         graphic_annotations=[annotation],
-        presentation_lut_transformation=_grey_scale(header),
+        presentation_lut_transformation=PresentationLUTTransformation(
+            presentation_lut_shape="INVERSE" if inverse else "IDENTITY"
+        ),
+        **identity,
     )
     state.BodyPartExamined = "CHEST"  # not one of a pair, so that the series needs no laterality (type 2C)
     return state
-
-
-def _grey_scale(header: Dataset) -> Any:
-    """Last step to grey: MONOCHROME1 images are shown inverted, which a state must say itself (PS3.3 C.11.6)."""
-    inverse = str(header.get("PhotometricInterpretation", "")) == "MONOCHROME1"
-    return PresentationLUTTransformation(presentation_lut_shape="INVERSE" if inverse else "IDENTITY")

@@ -24,16 +24,22 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-import numpy as np
 import pandas as pd
 
-from overread.errors import FormatError, TableError
+from overread.errors import FormatError
 from overread.files import write_atomically
-from overread.marks._ellipse import ELLIPSE_COLUMNS, rescale_ellipses
+from overread.marks._ellipse import DrawnEllipse
 from overread.marks._mark_set import MarkSet
-from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings, is_confidence
+from overread.marks.formats._builder import (
+    MarkSetBuilder,
+    ShapeCounter,
+    Spacings,
+    ellipses_in_px,
+    is_confidence,
+    records,
+)
 from overread.marks.formats._readers import JsonNode, read_node
-from overread.tables import plain, quote_cell
+from overread.tables import quote_cell
 
 NOBODY = "tasks without annotations"
 CANCELLED = "cancelled annotations"
@@ -47,7 +53,7 @@ PLACE = ("x", "y", "radiusX", "radiusY", "width", "height", "rotation", "points"
 
 
 @dataclass(frozen=True)
-class Drawn:
+class _Drawn:
     """A region: the value of its shape with its labels, its result, and what else was said of it, by control."""
 
     value: JsonNode
@@ -55,23 +61,17 @@ class Drawn:
     said: dict[str, Any]
 
 
-def _gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[Drawn]:
-    """Put results that speak of one region together.
-
-    Parameters
-    ----------
-    parts : iterable
-        Of each result: what names its region, its control, its value, and the result itself.
-    """
-    found: dict[str, Drawn] = {}
+def _gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[_Drawn]:
+    """Put results of one region together: what names the region, its control, its value, and the result itself."""
+    found: dict[str, _Drawn] = {}
     for position, (name, control, value, region) in enumerate(parts):
-        known = found.get(name, Drawn(value, region, {}))
-        places = place_of(known.value), place_of(value)
+        known = found.get(name, _Drawn(value, region, {}))
+        places = _place_of(known.value), _place_of(value)
         if all(places) and (places[0] != places[1] or _frame_of(known.region) != _frame_of(region)):
-            name, known = f"{name} {position}", Drawn(value, region, {})
+            name, known = f"{name} {position}", _Drawn(value, region, {})
         if isinstance(known.value.value, dict) and isinstance(value.value, dict):
             both = JsonNode({**value.value, **known.value.value}, known.value.place)
-            known = Drawn(both, known.region if places[0] else region, known.said)
+            known = _Drawn(both, known.region if places[0] else region, known.said)
         found[name] = known
         for kind in ("number", "rating", "choices"):
             if kind in value:
@@ -80,7 +80,7 @@ def _gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[Drawn]
     return list(found.values())
 
 
-def place_of(value: JsonNode) -> dict[str, Any]:
+def _place_of(value: JsonNode) -> dict[str, Any]:
     """Members of a value that say where its region lies."""
     return {name: value.value[name] for name in PLACE if name in value}
 
@@ -118,36 +118,46 @@ def read(
     tasks = list(read_node(path).items())
     for task in tasks:
         if "annotations" in task:
-            read_task(builder, task, image_key, left_out, boxes=boxes)
+            annotations = _read_task(task, image_key, left_out)
         elif "annotation_id" in task:
-            _read_minimal_task(builder, task, image_key, left_out, boxes=boxes, not_rotated=not_rotated)
+            annotations = _read_minimal_task(task, image_key, left_out, not_rotated=not_rotated)
         else:
             raise FormatError(f"{task.place}: neither a task with annotations nor a JSON-MIN record")
+        for annotation in annotations:
+            _add_annotation(annotation, left_out, boxes=boxes)
     _leave_out_drafts(builder, tasks, image_key, left_out)
     left_out.warn()
     return builder.build()
 
 
-def read_task(
-    builder: MarkSetBuilder, task: JsonNode, image_key: str, left_out: ShapeCounter, *, boxes: bool
-) -> None:
+@dataclass(frozen=True)
+class _Annotation:
+    """What one reader drew on one image."""
+
+    place: str
+    name: str
+    image_id: str
+    path: JsonNode | None
+    reader: str
+    drawn: list[_Drawn]
+    may_be_rotated: bool = False
+
+
+def _read_task(task: JsonNode, image_key: str, left_out: ShapeCounter) -> Iterator[_Annotation]:
     """Read a task with all its annotations; an image that nobody read is left out."""
-    data = task["data"]
+    data, builder = task["data"], left_out.builder
     image_id = data[image_key].identifier()
-    image_path = data.get("image")
     annotations = list(task["annotations"].items())
     if not annotations:
-        left_out.note(NOBODY)
+        left_out.notes[NOBODY] += 1
     cancelled: set[tuple[str, str]] = set()
     for annotation in annotations:
         skipped = annotation.get("was_cancelled")
         if skipped is not None and skipped.value is True:
-            left_out.note(CANCELLED)
-            drawn_by = annotation.get("completed_by")
-            if drawn_by is not None:
+            left_out.notes[CANCELLED] += 1
+            if drawn_by := annotation.get("completed_by"):
                 cancelled.add((image_id, _reader_of(drawn_by)))
             continue
-        reader = _reader_of(annotation["completed_by"])
         drawn = _gather(
             (
                 named.identifier() if (named := region.get("id")) else f"result {number}",
@@ -158,11 +168,9 @@ def read_task(
             for number, region in enumerate(annotation["result"].items())
             if "value" in region
         )
-        regions = _taken_regions(drawn, left_out, image_id, reader, boxes=boxes)
-        if regions is None:
-            continue
-        _note_repeat(builder, image_id, reader, left_out)
-        _add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier(), left_out)
+        name, reader = annotation["id"].identifier(), _reader_of(annotation["completed_by"])
+        yield _Annotation(annotation.place, name, image_id, data.get("image"), reader, drawn)
+    # Now that the other annotations of the task are noted.
     builder.left_out |= cancelled - {*builder.readings}
 
 
@@ -174,7 +182,7 @@ def _leave_out_drafts(
     for task in tasks:
         drafts = task.get("drafts")
         for draft in [] if drafts is None else drafts.items():
-            left_out.note(DRAFTS)
+            left_out.notes[DRAFTS] += 1
             names = _members_of(draft)
             begun = {
                 (task["data"][image_key].identifier(), name) for name in names & readers or names | readers
@@ -188,20 +196,6 @@ def _members_of(draft: JsonNode) -> set[str]:
     return {str(told.get("user", "")), str(told.get("created_username", "")).rpartition(", ")[2]} - {""}
 
 
-def _taken_regions(
-    drawn: list[Drawn], left_out: ShapeCounter, image_id: str, reader: str, *, boxes: bool
-) -> list[Drawn] | None:
-    """Regions that count; None where there are only shapes that do not."""
-    others = [one.value for one in drawn if _is_other_shape(one.value, boxes=boxes)]
-    for value in others:
-        left_out.leave_out(_shape_name(value), image_id, reader)
-    regions = [one for one in drawn if _is_region(one.value, boxes=boxes)]
-    if others and not regions:
-        left_out.only_such += 1
-        return None
-    return regions
-
-
 def _shape_name(value: JsonNode) -> str:
     """Word for a shape that does not count."""
     if "points" in value or "vertices" in value:
@@ -211,89 +205,73 @@ def _shape_name(value: JsonNode) -> str:
     return "box" if "width" in value and "height" in value else "point"
 
 
-def _note_repeat(builder: MarkSetBuilder, image_id: str, reader: str, left_out: ShapeCounter) -> None:
-    """Count a second annotation of one member on one image: both become one reading."""
-    if (image_id, reader) in builder.readings:
-        left_out.note(REPEATED)
-
-
 def _read_minimal_task(
-    builder: MarkSetBuilder,
-    task: JsonNode,
-    image_key: str,
-    left_out: ShapeCounter,
-    *,
-    boxes: bool,
-    not_rotated: bool,
-) -> None:
+    task: JsonNode, image_key: str, left_out: ShapeCounter, *, not_rotated: bool
+) -> Iterator[_Annotation]:
     """Read a JSON-MIN record: one annotation, its regions in members named after the editor's tags."""
-    image_path = task.get("image")
     members = []
     for key, value in task.mapping().items():
         if isinstance(value, list):
             # The same shape again is another region in the same control, the same region in another one.
             seen: Counter[str] = Counter()
             for member in JsonNode(value, f"{task.place}.{key}").items():
-                place = json.dumps(place_of(member), sort_keys=True)
+                place = json.dumps(_place_of(member), sort_keys=True)
                 seen[place] += 1
                 members.append((f"{place} {seen[place]}", key, member, member))
-        if is_confidence(key) and not (
-            isinstance(value, list) and all(isinstance(one, dict) for one in value)
-        ):
-            left_out.note(UNTIED)
-    image_id, reader = task[image_key].identifier(), _reader_of(task["annotator"])
-    regions = _taken_regions(_gather(members), left_out, image_id, reader, boxes=boxes)
-    if regions is None:
+        is_tied = isinstance(value, list) and all(isinstance(one, dict) for one in value)
+        if is_confidence(key) and not is_tied:
+            left_out.notes[UNTIED] += 1
+    name, image_id = task["annotation_id"].identifier(), task[image_key].identifier()
+    reader, drawn = _reader_of(task["annotator"]), _gather(members)
+    yield _Annotation(task.place, name, image_id, task.get("image"), reader, drawn, not not_rotated)
+
+
+def _add_annotation(one: _Annotation, left_out: ShapeCounter, *, boxes: bool) -> None:
+    """Note a reading, with the size of its image where a region tells it, and its marks.
+
+    Where there are only shapes that do not count, it is left out.
+    """
+    builder, image_id = left_out.builder, one.image_id
+    others = [part.value for part in one.drawn if _is_other_shape(part.value, boxes=boxes)]
+    regions = [part for part in one.drawn if _is_region(part.value, boxes=boxes)]
+    kinds = [_shape_name(value) for value in others]
+    if left_out.leave_out(kinds, image_id, one.reader, all_shapes=len(others) + len(regions)):
         return
-    if regions and not not_rotated:
+    if regions and one.may_be_rotated:
         raise FormatError(
-            f"{task.place}: JSON-MIN does not tell whether an image was rotated in the editor, and its marks would lie "
+            f"{one.place}: JSON-MIN does not tell whether an image was rotated in the editor, and its marks would lie "
             "elsewhere (export as JSON, or say --not-rotated if none was)"
         )
-    annotation_id = task["annotation_id"].identifier()
-    _note_repeat(builder, image_id, reader, left_out)
-    _add_reading(builder, image_id, image_path, reader, regions, annotation_id, left_out)
-
-
-def _add_reading(
-    builder: MarkSetBuilder,
-    image_id: str,
-    image_path: JsonNode | None,
-    reader: str,
-    regions: list[Drawn],
-    annotation_id: str,
-    left_out: ShapeCounter,
-) -> None:
-    """Note one annotation: a reading, with the size of its image where a region tells it, and its marks."""
-    for one in regions:
-        rotation = one.region.get("image_rotation")
-        if rotation is not None and rotation.number() % 360 != 0:
+    if (image_id, one.reader) in builder.readings:
+        left_out.notes[REPEATED] += 1
+    for rotation in filter(None, (part.region.get("image_rotation") for part in regions)):
+        if rotation.number() % 360 != 0:
             raise FormatError(
                 f"{rotation.place}: the image was rotated in the editor (turn it back and export again)"
             )
     sizes = {
-        (one.region["original_width"].number(), one.region["original_height"].number()) for one in regions
+        (part.region["original_width"].number(), part.region["original_height"].number()) for part in regions
     }
     if len(sizes) > 1:
         raise FormatError(f"{builder.source}: image {quote_cell(image_id)} has two sizes in one annotation")
     width, height = next(iter(sizes), (math.nan, math.nan))
-    builder.add_image(image_id, path=image_path.text() if image_path else "", width=width, height=height)
-    builder.add_reading(image_id, reader)
-    for number, one in enumerate(regions):
-        mark_id = _free_mark_id(builder, image_id, annotation_id, one.region.get("id"), number)
-        confidence = left_out.confidence(one.said)
-        _add_region(builder, image_id, reader, mark_id, one.value, (width, height), confidence)
-
-
-def _free_mark_id(
-    builder: MarkSetBuilder, image_id: str, annotation_id: str, named: JsonNode | None, number: int
-) -> str:
-    """Id of the region; prefixed where another annotation of the image has it too, or where it has none."""
-    if named is None:
-        return f"{annotation_id}/{number}"
-    mark_id = named.identifier()
-    taken = any(mark["mark_id"] == mark_id for mark in builder.marks_of(image_id))
-    return f"{annotation_id}/{mark_id}" if taken else mark_id
+    builder.add_image(image_id, path=one.path.text() if one.path else "", width=width, height=height)
+    builder.add_reading(image_id, one.reader)
+    for number, part in enumerate(regions):
+        # The id of the region; prefixed where another annotation of the image has it too, or where it has none.
+        named = part.region.get("id")
+        mark_id = named.identifier() if named else str(number)
+        if not named or mark_id in builder.mark_ids[image_id]:
+            mark_id = f"{one.name}/{mark_id}"
+        builder.add_mark(
+            image_id,
+            one.reader,
+            mark_id,
+            **_ellipse_of(part.value, width, height)._asdict(),
+            label=_label_of(part.value),
+            confidence=left_out.confidence(part.said),
+            place=part.value.place,
+        )
 
 
 def _is_region(value: JsonNode, *, boxes: bool) -> bool:
@@ -307,42 +285,19 @@ def _is_other_shape(value: JsonNode, *, boxes: bool) -> bool:
     return not _is_region(value, boxes=boxes) and any(name in value for name in shapes)
 
 
-def _add_region(
-    builder: MarkSetBuilder,
-    image_id: str,
-    reader: str,
-    mark_id: str,
-    value: JsonNode,
-    size: tuple[float, float],
-    confidence: float,
-) -> None:
-    """Turn percent into pixels and note the mark."""
-    per_x, per_y = size[0] / 100.0, size[1] / 100.0
+def _ellipse_of(value: JsonNode, width: float, height: float) -> DrawnEllipse:
+    """Ellipse in pixels of a region in percent."""
+    per_x, per_y = width / 100.0, height / 100.0
     turned = value.get("rotation")
     angle = turned.number() if turned else 0.0
     x, y = value["x"].number() * per_x, value["y"].number() * per_y
     if "radiusX" in value:
-        semi_axes = (value["radiusX"].number() * per_x, value["radiusY"].number() * per_y)
-        centre = (x, y)
-    else:
-        # A rectangle turns about its top-left corner, which (x, y) is.
-        semi_axes = (value["width"].number() * per_x / 2, value["height"].number() * per_y / 2)
-        cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-        centre = (
-            x + semi_axes[0] * cos - semi_axes[1] * sin,
-            y + semi_axes[0] * sin + semi_axes[1] * cos,
-        )
-    builder.add_mark(
-        image_id,
-        reader,
-        mark_id,
-        centre=centre,
-        semi_axes=semi_axes,
-        angle_deg=angle,
-        label=_label_of(value),
-        confidence=confidence,
-        place=value.place,
-    )
+        semi_axes = value["radiusX"].number() * per_x, value["radiusY"].number() * per_y
+        return DrawnEllipse((x, y), semi_axes, angle)
+    # A rectangle turns about its top-left corner, which (x, y) is.
+    a, b = value["width"].number() * per_x / 2, value["height"].number() * per_y / 2
+    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    return DrawnEllipse((x + a * cos - b * sin, y + a * sin + b * cos), (a, b), angle)
 
 
 def _label_of(value: JsonNode) -> str:
@@ -362,11 +317,7 @@ def _reader_of(node: JsonNode) -> str:
 
 
 def write(
-    mark_set: MarkSet,
-    path: Path,
-    *,
-    url: str = "{path}",
-    members: Mapping[str, str] | None = None,
+    mark_set: MarkSet, path: Path, *, url: str = "{path}", members: Mapping[str, str] | None = None
 ) -> list[Path]:
     """Write tasks with annotations that Label Studio imports and `read` reads back.
 
@@ -422,26 +373,10 @@ def _member(reader_id: str) -> int | dict[str, str]:
     return {"id": reader_id, "email": reader_id}
 
 
-def records(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Rows of a table as mappings."""
-    for row in table.itertuples(index=False, name=None):
-        yield dict(zip(table.columns, row, strict=True))
-
-
 def _regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Regions of one reading, in percent."""
-    marks, unit = plain(marks)
-    sides = {"mm_per_px_x": 1.0, "mm_per_px_y": 1.0} if unit == "px" else {}
-    needed = ("mm_per_px_x", "mm_per_px_y", "width_px", "height_px")
-    sx, sy, width, height = (float(({**image, **sides}).get(name, math.nan)) for name in needed)
-    if not all(math.isfinite(value) for value in (sx, sy, width, height)):
-        image_id = quote_cell(image["image_id"])
-        raise TableError(
-            f"images: image {image_id}: percent need the columns {', '.join(needed)} (overread init fills them "
-            "from the image files)"
-        )
-    ellipses = rescale_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1 / sx, 1 / sy)
-    for mark, (x, y, a, b, angle) in zip(records(marks), ellipses.tolist(), strict=True):
+    width, height = (float(image.get(name, math.nan)) for name in ("width_px", "height_px"))
+    for mark, (x, y, a, b, angle) in ellipses_in_px(marks, image, "percent", sizes=("width_px", "height_px")):
         value: dict[str, Any] = {
             "x": x * 100 / width,
             "y": y * 100 / height,
@@ -458,12 +393,6 @@ def _regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[
             "image_rotation": 0,
         }
         yield {**region, "type": "ellipselabels", "from_name": "label", "value": value}
-        sure = float(mark.get("confidence", math.nan))
-        if not math.isnan(sure):
-            place = {name: value[name] for name in PLACE if name in value}
-            yield {
-                **region,
-                "type": "number",
-                "from_name": "confidence",
-                "value": {**place, "number": sure},
-            }
+        if not math.isnan(sure := float(mark.get("confidence", math.nan))):
+            told = {**{name: value[name] for name in PLACE if name in value}, "number": sure}
+            yield {**region, "type": "number", "from_name": "confidence", "value": told}

@@ -21,7 +21,6 @@ from the left edge of the first; y runs down, so y = -z, where z grows towards t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -30,9 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import FormatError
+from overread.marks._ellipse import DrawnEllipse
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import NO_SPACING, MarkSetBuilder, Spacings
-from overread.marks.formats._readers import child_text, local_name, number_in, read_xml
+from overread.marks.formats._readers import child_text, children, local_name, number_in, read_xml
 
 
 @dataclass(frozen=True)
@@ -44,27 +44,8 @@ class SliceExtent:
     z_mm: float
 
 
-@dataclass(frozen=True)
-class CoronalEllipse:
-    """Ellipse in mm: x along the columns, y downwards."""
-
-    centre: tuple[float, float]
-    semi_axes: tuple[float, float]
-    angle_deg: float
-
-
-def coronal_ellipse(extents: list[SliceExtent], *, mm_per_px: float, slice_mm: float) -> CoronalEllipse:
-    """Ellipse with the moments of the silhouette.
-
-    Parameters
-    ----------
-    extents : list of SliceExtent
-        Outlines; in one slice, those that share columns cover them once.
-    mm_per_px : float
-        Spacing of the columns.
-    slice_mm : float
-        Distance between slices.
-    """
+def coronal_ellipse(extents: list[SliceExtent], *, mm_per_px: float, slice_mm: float) -> DrawnEllipse:
+    """Ellipse in mm with the moments of the silhouette; in one slice, outlines that share columns cover them once."""
     rows = _join_extents(extents)
     left, right = rows[:, 0] * mm_per_px, (rows[:, 1] + 1) * mm_per_px
     width, x, y = right - left, (left + right) / 2, -rows[:, 2]
@@ -78,7 +59,7 @@ def coronal_ellipse(extents: list[SliceExtent], *, mm_per_px: float, slice_mm: f
     larger = (xx + yy) / 2 + spread
     smaller = (xx * yy - xy * xy) / larger
     angle = float(np.rad2deg(np.arctan2(2 * xy, xx - yy))) / 2
-    return CoronalEllipse((centre_x, centre_y), (2 * larger**0.5, 2 * smaller**0.5), angle)
+    return DrawnEllipse((centre_x, centre_y), (2 * larger**0.5, 2 * smaller**0.5), angle)
 
 
 def _join_extents(extents: list[SliceExtent]) -> NDArray[np.float64]:
@@ -126,16 +107,10 @@ def read(
     return builder.build()
 
 
-def _children(element: Element, name: str) -> Iterator[Element]:
-    """Children of a name, whatever their namespace."""
-    return (child for child in element if local_name(child) == name)
-
-
 def _header_text(root: Element, name: str, source: str) -> str:
     """Text of a member of the header, which must be there."""
-    for header in _children(root, "ResponseHeader"):
-        text = child_text(header, name)
-        if text:
+    for header in children(root, "ResponseHeader"):
+        if text := child_text(header, name):
             return text
     raise FormatError(f"{source}: the header lacks <{name}>")
 
@@ -145,52 +120,39 @@ def _read_ct(builder: MarkSetBuilder, root: Element, slice_mm: float | None) -> 
     if slice_mm is None or not slice_mm > 0:
         raise FormatError(f"{builder.source}: CT outlines: give slice_mm, the distance between slices in mm")
     image_id = _header_text(root, "SeriesInstanceUid", builder.source)
+    mm_per_px, _ = _spacing_of(builder, image_id)
+    builder.add_image(image_id)
+    for number, session in enumerate(children(root, "readingSession"), start=1):
+        builder.add_reading(image_id, f"{image_id}/{number}")
+        for nodule in children(session, "unblindedReadNodule"):
+            if next(children(nodule, "characteristics"), None) is not None:
+                name = child_text(nodule, "noduleID") or ""
+                extents = _extents_of(nodule, f"{builder.source}, session {number}, nodule {name!r}")
+                ellipse = coronal_ellipse(extents, mm_per_px=mm_per_px, slice_mm=slice_mm)
+                told = {**ellipse._asdict(), "label": "nodule", "in_mm": True}
+                builder.add_mark(image_id, f"{image_id}/{number}", f"{number}/{name}", **told)
+
+
+def _spacing_of(builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
     spacing = builder.spacings.find(image_id)
     if spacing is None:
         raise FormatError(f"{builder.source}: {NO_SPACING}")
-    builder.add_image(image_id)
-    for number, session in enumerate(_children(root, "readingSession"), start=1):
-        reader = f"{image_id}/{number}"
-        builder.add_reading(image_id, reader)
-        for nodule in _children(session, "unblindedReadNodule"):
-            if any(True for _ in _children(nodule, "characteristics")):
-                _add_outlined(builder, image_id, reader, number, nodule, spacing[0], slice_mm)
+    return spacing
 
 
-def _add_outlined(
-    builder: MarkSetBuilder,
-    image_id: str,
-    reader: str,
-    session: int,
-    nodule: Element,
-    mm_per_px: float,
-    slice_mm: float,
-) -> None:
-    """Note an outlined nodule; outlines of holes, and single points beside true outlines, are left out."""
-    name = child_text(nodule, "noduleID") or ""
-    where = f"{builder.source}, session {session}, nodule {name!r}"
+def _extents_of(nodule: Element, where: str) -> list[SliceExtent]:
+    """Outlines of a nodule, without those of holes, and without single points beside true outlines."""
     outlines = [
-        _outline(roi, where) for roi in _children(nodule, "roi") if child_text(roi, "inclusion") == "TRUE"
+        _outline(roi, where) for roi in children(nodule, "roi") if child_text(roi, "inclusion") == "TRUE"
     ]
     if not outlines:
         raise FormatError(f"{where}: characteristics without an outline")
-    extents = [extent for extent, points in outlines if points > 1] or [extent for extent, _ in outlines]
-    ellipse = coronal_ellipse(extents, mm_per_px=mm_per_px, slice_mm=slice_mm)
-    builder.add_mark(
-        image_id,
-        reader,
-        f"{session}/{name}",
-        centre=ellipse.centre,
-        semi_axes=ellipse.semi_axes,
-        angle_deg=ellipse.angle_deg,
-        label="nodule",
-        in_mm=True,
-    )
+    return [extent for extent, points in outlines if points > 1] or [extent for extent, _ in outlines]
 
 
 def _outline(roi: Element, where: str) -> tuple[SliceExtent, int]:
     """Extent of an outline in its slice, and the number of its points."""
-    columns = [number_in(child_text(edge, "xCoord"), "xCoord", where) for edge in _children(roi, "edgeMap")]
+    columns = [number_in(child_text(edge, "xCoord"), "xCoord", where) for edge in children(roi, "edgeMap")]
     if not columns:
         raise FormatError(f"{where}: an outline without points")
     z = number_in(child_text(roi, "imageZposition"), "imageZposition", where)
@@ -199,7 +161,7 @@ def _outline(roi: Element, where: str) -> tuple[SliceExtent, int]:
 
 def _read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | None) -> None:
     """Note a radiograph: the series is the image, each session a reading, each nodule seen a mark."""
-    sessions = list(_children(root, "CXRreadingSession"))
+    sessions = list(children(root, "CXRreadingSession"))
     if not sessions:
         return
     image_id = _header_text(root, "CXRSeriesInstanceUid", builder.source)
@@ -207,7 +169,7 @@ def _read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | 
     for number, session in enumerate(sessions, start=1):
         reader = f"{image_id}/{number}"
         builder.add_reading(image_id, reader)
-        for nodule in _children(session, "unblindedRead"):
+        for nodule in children(session, "unblindedRead"):
             _add_point(builder, image_id, reader, number, nodule, radius_mm)
 
 
@@ -222,7 +184,7 @@ def _add_point(
     """Note a nodule that the reader saw, as a circle in mm."""
     name = child_text(nodule, "noduleID") or ""
     where = f"{builder.source}, session {session}, nodule {name!r}"
-    traits = next(_children(nodule, "characteristics"), None)
+    traits = next(children(nodule, "characteristics"), None)
     if traits is None:
         raise FormatError(f"{where}: no characteristics, so no confidence")
     confidence = number_in(child_text(traits, "confidence"), "confidence", where)
@@ -230,12 +192,9 @@ def _add_point(
         return
     if radius_mm is None or not radius_mm > 0:
         raise FormatError(f"{where}: a point has no size: give radius_mm")
-    spacing = builder.spacings.find(image_id)
-    if spacing is None:
-        raise FormatError(f"{builder.source}: {NO_SPACING}")
-    for number, edge in enumerate(
-        edge for roi in _children(nodule, "roi") for edge in _children(roi, "edgeMap")
-    ):
+    spacing = _spacing_of(builder, image_id)
+    edges = (edge for roi in children(nodule, "roi") for edge in children(roi, "edgeMap"))
+    for number, edge in enumerate(edges):
         x, y = (number_in(child_text(edge, key), key, where) for key in ("xCoord", "yCoord"))
         builder.add_mark(
             image_id,

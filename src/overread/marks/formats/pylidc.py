@@ -80,9 +80,11 @@ def read(path: Path, *, sessions: Path | None = None, guess_readers: bool = Fals
                 builder.add_reading(series, f"{series}/{session}")
     for annotation in kept:
         series, _, mm_per_px = scans[annotation.scan]
-        _add_annotation(
-            builder, annotation, series, readers[annotation.number], mm_per_px, slices[annotation.scan]
-        )
+        ellipse = coronal_ellipse(annotation.extents, mm_per_px=mm_per_px, slice_mm=slices[annotation.scan])
+        reader = f"{series}/{readers[annotation.number]}"
+        builder.add_reading(series, reader)  # a guessed fifth reader gets one of their own
+        told = {**ellipse._asdict(), "label": "nodule", "in_mm": True}
+        builder.add_mark(series, reader, str(annotation.number), **told)
     return builder.build()
 
 
@@ -154,27 +156,3 @@ def _meet(one: Annotation, other: Annotation) -> bool:
     """Whether the bounding boxes of two annotations share a point."""
     sides = zip(one.lower, one.upper, other.lower, other.upper, strict=True)
     return all(low <= other_high and other_low <= high for low, high, other_low, other_high in sides)
-
-
-def _add_annotation(
-    builder: MarkSetBuilder,
-    annotation: Annotation,
-    series: str,
-    session: int,
-    mm_per_px: float,
-    slice_mm: float,
-) -> None:
-    """Note an annotation; a guessed fifth reader gets a reading of his own."""
-    ellipse = coronal_ellipse(annotation.extents, mm_per_px=mm_per_px, slice_mm=slice_mm)
-    reader = f"{series}/{session}"
-    builder.add_reading(series, reader)
-    builder.add_mark(
-        series,
-        reader,
-        str(annotation.number),
-        centre=ellipse.centre,
-        semi_axes=ellipse.semi_axes,
-        angle_deg=ellipse.angle_deg,
-        label="nodule",
-        in_mm=True,
-    )

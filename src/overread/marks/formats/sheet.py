@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from overread.errors import FormatError, UsageError
+from overread.marks._ellipse import DrawnEllipse
 from overread.marks._mark_set import WHO_READ, MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings, nonempty_cells
 from overread.marks.formats._sheet_columns import guess_columns, parse_columns
@@ -57,25 +58,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class SheetOptions:
-    """What the user tells of a spreadsheet; None is for the file to prove.
-
-    Parameters
-    ----------
-    columns : str
-        ``image=Datei,reader=Arzt,x=X``, for columns whose names do not tell.
-    xy : {"corner", "centre"}
-        What x and y are where width and height stand beside them.
-    unit : {"px", "mm", "fraction", "percent"}
-        Of positions and sizes; fractions and percent are of the image's width and height.
-    angle : {"clockwise", "counterclockwise"}
-        Which way angles turn, on screen, from the direction of the width.
-    decimal : {"comma", "point"}
-        What stands before decimals.
-    sheet : str
-        Sheet of a workbook.
-    radius_mm : float
-        Radius of the circle that a point becomes, where there is no size.
-    """
+    """What the user tells of a spreadsheet, as the help of the options says; None is for the file to prove."""
 
     columns: str | None = None
     xy: str | None = None
@@ -100,20 +83,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Layout:
-    """A spreadsheet as it was understood.
+    """A spreadsheet as it was understood: its cells, and the column of each role.
 
-    Parameters
-    ----------
-    sheet : Sheet
-        Its cells.
-    columns : dict
-        Column by role.
-    options : SheetOptions
-        What was told or proven; None where it does not matter or is still a question.
-    doubts : tuple of str
-        Columns that might be meant otherwise.
-    questions : tuple of Question
-        What has to be told.
+    Of the options, those that do not matter or are still a question are None. Doubts are columns that might be meant
+    otherwise. Numbers stand by role, NaN where a cell is empty.
     """
 
     sheet: Sheet
@@ -133,46 +106,31 @@ class Layout:
         return ",".join(f"{role}={name}" for role, name in self.columns.items())
 
     @property
+    def number_roles(self) -> list[str]:
+        """Roles whose cells are numbers."""
+        others = ("angle", "image_width", "image_height")
+        return [*self.shape, *(role for role in others if role in self.columns)]
+
+    @property
     def shape(self) -> tuple[str, ...]:
         """Roles that tell place and size of a mark; those of the first shape that the columns make."""
         return next((shape for shape in SHAPES if set(shape) <= self.columns.keys()), ())
 
 
+CENTRES = (("x_centre", "y_centre"), ("x", "y"))
 SHAPES: tuple[tuple[str, ...], ...] = (
     ("x_min", "y_min", "x_max", "y_max"),
     ("x_min", "y_min", "width", "height"),
-    ("x_centre", "y_centre", "width", "height"),
-    ("x", "y", "width", "height"),
-    ("x_centre", "y_centre", "radius_x", "radius_y"),
-    ("x", "y", "radius_x", "radius_y"),
-    ("x_centre", "y_centre", "diameter"),
-    ("x", "y", "diameter"),
-    ("x_centre", "y_centre", "radius"),
-    ("x", "y", "radius"),
-    ("x_centre", "y_centre"),
-    ("x", "y"),
+    *(
+        (*centre, *size)
+        for size in (("width", "height"), ("radius_x", "radius_y"), ("diameter",), ("radius",), ())
+        for centre in CENTRES
+    ),
 )
 
 
 def understand_sheet(path: Path, options: SheetOptions, spacings: Spacings, *, has_reader: bool) -> Layout:
-    """Find out what a spreadsheet means.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : SheetOptions
-        What the user tells.
-    spacings : Spacings
-        What is known of the images; it can prove that lengths are in pixels.
-    has_reader : bool
-        Whether the whole file is one reader's.
-
-    Raises
-    ------
-    FormatError
-        If no image, reader or position can be found, or a number cannot be read.
-    """
+    """Find out what a spreadsheet means."""
     for name, choices in CHOICES.items():
         value = getattr(options, name)
         if value is not None and value not in choices:
@@ -181,12 +139,14 @@ def understand_sheet(path: Path, options: SheetOptions, spacings: Spacings, *, h
     given = parse_columns(options.columns, sheet.header, str(path)) if options.columns else {}
     guess = guess_columns(sheet.header, given)
     layout = _settle_image_column(Layout(sheet, guess.columns, options, guess.doubts), spacings)
-    if "confidence" not in given and not _has_numbers(layout, "confidence"):
-        layout.columns.pop("confidence", None)
+    if "confidence" in layout.columns and "confidence" not in given:
+        cells = sheet.column(layout.columns["confidence"])
+        if not all(re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*", cell) for cell in cells):
+            del layout.columns["confidence"]
     _check_roles(layout, path, has_reader=has_reader)
     layout = _settle_decimal(layout, path)
     if not any(question.option == "decimal" for question in layout.questions):
-        layout = replace(layout, numbers=_read_numbers(layout, path, _number_roles(layout)))
+        layout = replace(layout, numbers=_read_numbers(layout, path, layout.number_roles))
         layout = _settle_unit(layout, guess.units, spacings, path)
         _refuse_contradictions(layout, guess.units, path)
         layout = _settle_angle(layout, guess.units, path)
@@ -204,12 +164,6 @@ def _settle_image_column(layout: Layout, spacings: Spacings) -> Layout:
         return layout
     kept = tuple(text for text in layout.doubts if text != doubt)
     return replace(layout, columns={**layout.columns, "image": fits[0]}, doubts=kept)
-
-
-def _has_numbers(layout: Layout, role: str) -> bool:
-    """Whether all cells of a role are numbers or empty."""
-    cells = layout.sheet.column(layout.columns[role]) if role in layout.columns else []
-    return all(re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*", cell) for cell in cells)
 
 
 def _check_roles(layout: Layout, path: Path, *, has_reader: bool) -> None:
@@ -234,12 +188,6 @@ def _check_roles(layout: Layout, path: Path, *, has_reader: bool) -> None:
         )
 
 
-def _number_roles(layout: Layout) -> list[str]:
-    """Roles whose cells are numbers."""
-    extra = [role for role in ("angle", "image_width", "image_height") if role in layout.columns]
-    return [*layout.shape, *extra]
-
-
 def _settle_decimal(layout: Layout, path: Path) -> Layout:
     """Find out whether a comma or a point stands before decimals; marks between thousands are never taken unasked."""
     if layout.options.decimal is not None:
@@ -247,9 +195,9 @@ def _settle_decimal(layout: Layout, path: Path) -> Layout:
     cells = _marked_cells(layout)
     plain, read = _list_notations(cells, PLAIN), _list_notations(cells, PLAIN, GROUPED)
     if not cells:
-        return answer(layout, decimal="point")
+        return _answer(layout, decimal="point")
     if len(read) == 1 and plain == read:
-        return answer(layout, decimal=read[0])
+        return _answer(layout, decimal=read[0])
     if read:
         cell = next(cell for cell in cells if any(GROUPED[name].fullmatch(cell) for name in read))
         return _ask(
@@ -263,12 +211,12 @@ def _settle_decimal(layout: Layout, path: Path) -> Layout:
             f"{path}: numbers with commas and with points, such as {commas[0]!r} and {points[0]!r} "
             "(make them alike)"
         )
-    return answer(layout, decimal="point")  # some cell is no number: reading it says which
+    return _answer(layout, decimal="point")  # some cell is no number: reading it says which
 
 
 def _marked_cells(layout: Layout) -> list[str]:
     """List cells of numbers that hold a comma or a point, and that a spreadsheet program did not store as numbers."""
-    columns = (layout.sheet.column(layout.columns[role]) for role in _number_roles(layout))
+    columns = (layout.sheet.column(layout.columns[role]) for role in layout.number_roles)
     texts = (cell for column in columns for cell in column if not isinstance(cell, NumberText))
     return [cell for cell in texts if "," in cell or "." in cell]
 
@@ -348,27 +296,23 @@ def _settle_unit(layout: Layout, stated: dict[str, str], spacings: Spacings, pat
             f"{path}: the columns {listed} do not all state one unit (say --unit, if it is one)"
         )
     if names:
-        return answer(layout, unit=next(iter(names.values())))
+        return _answer(layout, unit=next(iter(names.values())))
     values = [value for role in layout.shape for value in layout.numbers[role] if not math.isnan(value)]
     if values and max(values) <= 1 and min(values) >= 0:
         # In px or mm, all marks would lie within the first pixel, or mm, of their image.
-        return answer(layout, unit="fraction")
+        return _answer(layout, unit="fraction")
     if spacings.everywhere is not None or _beyond_in_mm(layout, spacings):
-        return answer(layout, unit="px")
+        return _answer(layout, unit="px")
     return _ask(layout, "unit", "are positions and sizes in pixels or in mm?")
 
 
 def _beyond_in_mm(layout: Layout, spacings: Spacings) -> bool:
     """Whether a position would lie outside its image if it were in mm, so that it must be in pixels."""
     images = layout.sheet.column(layout.columns["image"])
-    for role, size, spacing in (
-        (layout.shape[0], "width_px", "mm_per_px_x"),
-        (layout.shape[1], "height_px", "mm_per_px_y"),
-    ):
+    for axis, role in zip("xy", layout.shape[:2], strict=True):
         for image, value in zip(images, layout.numbers[role], strict=True):
-            row = spacings.row(image)
-            extent = float(row.get(size, math.nan)) * float(row.get(spacing, math.nan))
-            if value > extent:
+            pixels = spacings.size(image)["xy".index(axis)]
+            if value > pixels * float(spacings.row(image).get(f"mm_per_px_{axis}", math.nan)):
                 return True
     return False
 
@@ -399,7 +343,7 @@ def _settle_place(layout: Layout) -> Layout:
         if layout.options.xy is None:
             return _ask(layout, "xy", "are x and y the top-left corner or the centre of width x height?")
         return layout
-    return answer(layout, xy="corner" if first == "x_min" else "centre")
+    return _answer(layout, xy="corner" if first == "x_min" else "centre")
 
 
 def _ask(layout: Layout, option: str, text: str) -> Layout:
@@ -407,7 +351,7 @@ def _ask(layout: Layout, option: str, text: str) -> Layout:
     return replace(layout, questions=(*layout.questions, Question(option, text, CHOICES[option])))
 
 
-def answer(layout: Layout, **found: Any) -> Layout:
+def _answer(layout: Layout, **found: Any) -> Layout:
     """Note what was found out."""
     return replace(layout, options=replace(layout.options, **found))
 
@@ -477,15 +421,15 @@ def _build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | N
     comments = []
     for place, row in enumerate(sheet.numbers):
         told = {role: cells[place] for role, cells in texts.items()}
+        told["reader"] = reader or told["reader"]
         numbers = {role: values[place] for role, values in layout.numbers.items()}
         if not told["image"]:
             raise FormatError(
                 f"{path}, row {row}: no image (fill the column {layout.columns['image']!r} in every row)"
             )
-        image_id = images[place]
-        builder.add_reading(image_id, reader or told["reader"])
+        builder.add_reading(images[place], told["reader"])
         if _has_mark(numbers, layout, f"{path}, row {row}"):
-            _add_row(builder, layout, row, image_id, {**told, "reader": reader or told["reader"]}, numbers)
+            _add_row(builder, layout, row, images[place], told, numbers)
             comments.append(told["comment"])
     found = builder.build()
     if any(comments):
@@ -513,8 +457,9 @@ def _add_row(
     numbers: dict[str, float],
 ) -> None:
     """Note the mark of one row."""
-    centre, semi_axes = _place_and_size(layout, numbers, builder, image_id)
+    shape = _place_and_size(layout, numbers, builder, image_id)
     turn = 0.0 if math.isnan(numbers.get("angle", math.nan)) else numbers["angle"]
+    turn = -turn if layout.options.angle == "counterclockwise" else turn
     try:
         confidence = parse_number(told["confidence"].replace(",", "."))
     except ValueError:
@@ -526,9 +471,7 @@ def _add_row(
         image_id,
         told["reader"],
         told["mark"] or f"{Path(builder.source).stem}/{told['reader']}/row{row}",
-        centre=centre,
-        semi_axes=semi_axes,
-        angle_deg=-turn if layout.options.angle == "counterclockwise" else turn,
+        **shape._replace(angle_deg=turn)._asdict(),
         label=told["label"],
         confidence=confidence,
         place=f"row {row}",
@@ -538,29 +481,31 @@ def _add_row(
 
 def _place_and_size(
     layout: Layout, numbers: dict[str, float], builder: MarkSetBuilder, image_id: str
-) -> tuple[tuple[float, float], tuple[float, float]]:
+) -> DrawnEllipse:
     """Centre and semi-axes of a row in pixels, or in mm where the file is."""
     across, down = _scale_of(layout, builder, image_id)
     values = [numbers[role] for role in layout.shape]
     x, y = values[0] * across, values[1] * down
     match layout.shape[2:]:
         case ("x_max", "y_max"):
-            right, bottom = values[2] * across, values[3] * down
-            return ((x + right) / 2, (y + bottom) / 2), ((right - x) / 2, (bottom - y) / 2)
+            return DrawnEllipse.fill_box(x, y, values[2] * across, values[3] * down)
         case ("width", "height"):
             a, b = values[2] * across / 2, values[3] * down / 2
-            return ((x + a, y + b) if layout.options.xy == "corner" else (x, y)), (a, b)
+            return DrawnEllipse((x + a, y + b) if layout.options.xy == "corner" else (x, y), (a, b))
         case ("radius_x", "radius_y"):
-            return (x, y), (values[2] * across, values[3] * down)
-        case ("diameter",) | ("radius",):
+            return DrawnEllipse((x, y), (values[2] * across, values[3] * down))
+        case ("diameter" | "radius" as role,):
             if across != down:
                 raise FormatError(
-                    f"{builder.source}: image {quote_cell(image_id)} is not square, so that a {layout.shape[2]} cannot "
-                    "be a fraction of both its sides (give width and height)"
+                    f"{builder.source}: image {quote_cell(image_id)} is not square, so that a {role} cannot be a "
+                    "fraction of both its sides (give width and height)"
                 )
-            size = values[2] * across * (0.5 if layout.shape[2] == "diameter" else 1.0)
-            return (x, y), (size, size)
-    return (x, y), _point_radius(layout, builder, image_id)
+            size = values[2] * across * (0.5 if role == "diameter" else 1.0)
+            return DrawnEllipse((x, y), (size, size))
+    # A point becomes a circle of the radius that the user gives.
+    radius = layout.options.radius_mm or math.nan
+    sides = (1.0, 1.0) if layout.options.unit == "mm" else builder.mm_per_px_of_file(image_id)
+    return DrawnEllipse((x, y), (radius / sides[0], radius / sides[1]))
 
 
 def _scale_of(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
@@ -580,12 +525,3 @@ def _scale_of(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[f
         )
     part = 100.0 if layout.options.unit == "percent" else 1.0
     return size[0] / part, size[1] / part
-
-
-def _point_radius(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
-    """Semi-axes of the circle that a point becomes, in the file's lengths."""
-    radius = layout.options.radius_mm or math.nan
-    if layout.options.unit == "mm":
-        return radius, radius
-    across, down = builder.mm_per_px_of_file(image_id)
-    return radius / across, radius / down

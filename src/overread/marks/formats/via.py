@@ -11,19 +11,26 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from overread.errors import FormatError, TableError, UsageError
+from overread.errors import FormatError, UsageError
 from overread.files import write_atomically
-from overread.marks._ellipse import ELLIPSE_COLUMNS, PixelEllipse, ellipse_of_outline, rescale_ellipses
+from overread.marks._ellipse import DrawnEllipse, ellipse_of_outline
 from overread.marks._mark_set import MarkSet
-from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings, is_confidence
+from overread.marks.formats._builder import (
+    MarkSetBuilder,
+    ShapeCounter,
+    Spacings,
+    ellipses_in_px,
+    is_confidence,
+    records,
+)
 from overread.marks.formats._readers import JsonNode, read_node
-from overread.tables import plain, quote_cell
 
 METADATA = "_via_img_metadata"
 NAMES = {"rect": "box", "polygon": "polygon", "polyline": "line", "point": "point"}
@@ -57,12 +64,12 @@ def read(
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     counter = ShapeCounter(builder)
     for key in entries.mapping():
-        read_image(builder, entries[key], reader, counter, boxes=boxes, polygons=polygons == "ellipse")
+        _read_image(builder, entries[key], reader, counter, boxes=boxes, polygons=polygons == "ellipse")
     counter.warn()
     return builder.build()
 
 
-def read_image(
+def _read_image(
     builder: MarkSetBuilder,
     entry: JsonNode,
     reader: str,
@@ -80,33 +87,34 @@ def read_image(
         else list(regions.items())
     )
     shapes = [
-        (region, shape_of(region["shape_attributes"], boxes=boxes, polygons=polygons)) for region in members
+        (region, _shape_of(region["shape_attributes"], boxes=boxes, polygons=polygons)) for region in members
     ]
-    for region, shape in shapes:
-        if shape is None:
-            kind = region["shape_attributes"]["name"].text()
-            counter.leave_out(NAMES.get(kind, kind), name, reader)
-    if shapes and not any(shape for _, shape in shapes):
-        counter.only_such += 1
+    others = [region["shape_attributes"]["name"].text() for region, shape in shapes if shape is None]
+    kinds = [NAMES.get(kind, kind) for kind in others]
+    if counter.leave_out(kinds, name, reader, all_shapes=len(shapes)):
         return
     builder.add_image(name, path=name)
     builder.add_reading(name, reader)
     for number, (region, shape) in enumerate(shapes):
         if shape is not None:
+            said = attributes.mapping() if (attributes := region.get("region_attributes")) else {}
+            texts = (
+                text
+                for key, text in said.items()
+                if isinstance(text, str) and text and not is_confidence(key)
+            )
             builder.add_mark(
                 name,
                 reader,
                 f"{reader}/{number}",
-                centre=shape.centre,
-                semi_axes=shape.semi_axes,
-                angle_deg=shape.angle_deg,
-                label=_label_of(region),
-                confidence=counter.confidence(_attributes_of(region)),
+                **shape._asdict(),
+                label=next(texts, ""),
+                confidence=counter.confidence(said),
                 place=region.place,
             )
 
 
-def shape_of(shape: JsonNode, *, boxes: bool, polygons: bool) -> PixelEllipse | None:
+def _shape_of(shape: JsonNode, *, boxes: bool, polygons: bool) -> DrawnEllipse | None:
     """Ellipse of a region in pixels; None where its kind does not count."""
 
     def number(name: str) -> float:
@@ -116,12 +124,12 @@ def shape_of(shape: JsonNode, *, boxes: bool, polygons: bool) -> PixelEllipse | 
     if kind == "ellipse":
         theta = shape.get("theta")
         turn = math.degrees(theta.number()) if theta else 0.0
-        return PixelEllipse((number("cx"), number("cy")), (number("rx"), number("ry")), turn)
+        return DrawnEllipse((number("cx"), number("cy")), (number("rx"), number("ry")), turn)
     if kind == "circle":
-        return PixelEllipse((number("cx"), number("cy")), (number("r"), number("r")), 0.0)
+        return DrawnEllipse((number("cx"), number("cy")), (number("r"), number("r")))
     if kind == "rect" and boxes:
         a, b = number("width") / 2, number("height") / 2
-        return PixelEllipse((number("x") + a, number("y") + b), (a, b), 0.0)
+        return DrawnEllipse((number("x") + a, number("y") + b), (a, b))
     if kind == "polygon" and polygons:
         across, down = (
             [one.number() for one in shape[name].items()] for name in ("all_points_x", "all_points_y")
@@ -130,20 +138,6 @@ def shape_of(shape: JsonNode, *, boxes: bool, polygons: bool) -> PixelEllipse | 
             raise FormatError(f"{shape.place}: {len(across)} x and {len(down)} y")
         return ellipse_of_outline(np.column_stack([across, down]))
     return None
-
-
-def _attributes_of(region: JsonNode) -> dict[str, Any]:
-    """Attributes of a region by their names."""
-    attributes = region.get("region_attributes")
-    return attributes.mapping() if attributes else {}
-
-
-def _label_of(region: JsonNode) -> str:
-    """First text among a region's attributes that is not its confidence."""
-    said = _attributes_of(region).items()
-    return next(
-        (text for name, text in said if isinstance(text, str) and text and not is_confidence(name)), ""
-    )
 
 
 def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[Path]:
@@ -164,14 +158,14 @@ def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[P
     chosen = reader if reader is not None else next(iter(readers), "")
     if chosen not in readers:
         raise UsageError(f"--reader {chosen}: there are {', '.join(readers)}")
-    images = {row["image_id"]: row for row in mark_set.images.to_dict("records")}
+    images = {row["image_id"]: row for row in records(mark_set.images)}
+    marks = dict(iter(mark_set.marks.groupby(["image_id", "reader_id"], sort=False)))
     entries = {}
     for image_id in mark_set.readings.loc[mark_set.readings["reader_id"] == chosen, "image_id"]:
-        name = images.get(image_id, {}).get("path") or image_id
-        own = mark_set.marks[
-            (mark_set.marks["image_id"] == image_id) & (mark_set.marks["reader_id"] == chosen)
-        ]
-        regions = [] if own.empty else _regions_of(own, images.get(image_id, {}), image_id)
+        image = images.get(image_id, {"image_id": image_id})
+        name = image.get("path") or image_id
+        drawn = marks.get((image_id, chosen))
+        regions = [] if drawn is None else [*_regions_of(drawn, image)]
         entries[f"{name}-1"] = {"filename": name, "size": -1, "regions": regions, "file_attributes": {}}
     attributes = ("label", *(["confidence"] if "confidence" in mark_set.marks else []))
     project = {
@@ -187,34 +181,14 @@ def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[P
     return [write_atomically(path, json.dumps(project, ensure_ascii=False, allow_nan=False).encode())]
 
 
-def _regions_of(marks: pd.DataFrame, image: dict[Any, Any], image_id: str) -> list[dict[str, Any]]:
+def _regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Regions of one image."""
-    marks, unit = plain(marks)
-    sx, sy = (
-        1.0 if unit == "px" else float(image.get(name, math.nan)) for name in ("mm_per_px_x", "mm_per_px_y")
-    )
-    if math.isnan(sx) or math.isnan(sy):
-        raise TableError(f"images: image {quote_cell(image_id)}: pixels need mm_per_px_x and mm_per_px_y")
-    ellipses = rescale_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1 / sx, 1 / sy)
-    return [
-        {
-            "shape_attributes": {
-                "name": "ellipse",
-                "cx": x,
-                "cy": y,
-                "rx": a,
-                "ry": b,
-                "theta": math.radians(turn),
-            },
-            "region_attributes": {
-                **({"label": mark["label"]} if mark.get("label") else {}),
-                # VIA keeps what is typed as text.
-                **(
-                    {}
-                    if math.isnan(sure := float(mark.get("confidence", math.nan)))
-                    else {"confidence": repr(sure)}
-                ),
-            },
+    for mark, ellipse in ellipses_in_px(marks, image, "pixels"):
+        shape = dict(zip(("cx", "cy", "rx", "ry", "theta"), ellipse, strict=True))
+        said = {"label": mark["label"]} if mark.get("label") else {}
+        if not math.isnan(sure := float(mark.get("confidence", math.nan))):
+            said["confidence"] = repr(sure)  # VIA keeps what is typed as text
+        yield {
+            "shape_attributes": {"name": "ellipse", **shape, "theta": math.radians(shape["theta"])},
+            "region_attributes": said,
         }
-        for mark, (x, y, a, b, turn) in zip(marks.to_dict("records"), ellipses.tolist(), strict=True)
-    ]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from overread.errors import FormatError, TableError
 from overread.files import open_regular, read_capped
+from overread.marks._ellipse import DrawnEllipse
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
 from overread.tables import Cells, decode_csv, parse_cells, parse_number, read_cells
@@ -42,7 +43,11 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
         builder.add_image(image_id)
         builder.add_reading(image_id, reader)
         if label != NO_FINDING:
-            _add_box(builder, row, image_id, reader, label, corners)
+            try:
+                box = DrawnEllipse.fill_box(*map(parse_number, corners))
+            except ValueError as error:
+                raise FormatError(f"{path}, row {row}: {error} is not a number") from error
+            builder.add_mark(image_id, reader, f"row{row}", **box._asdict(), label=label, place=f"row {row}")
         elif any(corners):
             raise FormatError(f"{path}, row {row}: a row of {NO_FINDING!r} with a box")
     return builder.build()
@@ -60,22 +65,3 @@ def _read_gzipped(path: Path) -> Cells:
     except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{path}: cannot be read as gzip: {error}") from error
     return parse_cells(decode_csv(raw, path), path)
-
-
-def _add_box(
-    builder: MarkSetBuilder, row: int, image_id: str, reader: str, label: str, corners: list[str]
-) -> None:
-    """Note a box as the ellipse that fills it."""
-    try:
-        left, top, right, bottom = map(parse_number, corners)
-    except ValueError as error:
-        raise FormatError(f"{builder.source}, row {row}: {error} is not a number") from error
-    builder.add_mark(
-        image_id,
-        reader,
-        f"row{row}",
-        centre=((left + right) / 2, (top + bottom) / 2),
-        semi_axes=((right - left) / 2, (bottom - top) / 2),
-        label=label,
-        place=f"row {row}",
-    )

@@ -11,9 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from overread.errors import FormatError
+from overread.marks._ellipse import DrawnEllipse
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
-from overread.marks.formats._readers import child_text, local_name, number_in, read_xml
+from overread.marks.formats._readers import child_text, children, local_name, number_in, read_xml
 
 
 def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSet:
@@ -43,28 +44,24 @@ def _read_file(builder: MarkSetBuilder, file: Path, reader: str) -> None:
     if local_name(root) != "annotation":
         raise FormatError(f"{file}: the root is <{local_name(root)}>, not <annotation>: no Pascal VOC file")
     name = child_text(root, "filename") or file.stem
-    size = next((child for child in root if local_name(child) == "size"), None)
+    size = next(children(root, "size"), None)
     width, height = (
         float("nan") if size is None else number_in(child_text(size, side), side, str(file))
         for side in ("width", "height")
     )
     builder.add_image(name, path=name, width=width, height=height)
     builder.add_reading(name, reader)
-    objects = [child for child in root if local_name(child) == "object"]
-    for number, element in enumerate(objects):
+    for number, element in enumerate(children(root, "object")):
         place = f"{file}, object {number + 1}"
-        box = next((child for child in element if local_name(child) == "bndbox"), None)
+        box = next(children(element, "bndbox"), None)
         if box is None:
             raise FormatError(f"{place}: no <bndbox>")
-        left, top, right, bottom = (
-            number_in(child_text(box, side), side, place) for side in ("xmin", "ymin", "xmax", "ymax")
-        )
+        sides = [number_in(child_text(box, side), side, place) for side in ("xmin", "ymin", "xmax", "ymax")]
         builder.add_mark(
             name,
             reader,
             f"{reader}/{number}",
-            centre=((left + right) / 2, (top + bottom) / 2),
-            semi_axes=((right - left) / 2, (bottom - top) / 2),
+            **DrawnEllipse.fill_box(*sides)._asdict(),
             label=child_text(element, "name") or "",
             place=place,
         )

@@ -6,7 +6,7 @@ import pytest
 
 from overread.errors import FormatError
 from overread.marks.formats import _readers as xml_file
-from overread.marks.formats._readers import number_in, read_xml
+from overread.marks.formats._readers import number_in, read_node, read_xml
 
 BOMB = b"""<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x "ha">%s]><a>&x9;</a>""" % b"".join(
     b'<!ENTITY x%d "%s">' % (level, b"&x%d;" % (level - 1) * 10 if level else b"&x;") for level in range(10)
@@ -67,3 +67,23 @@ def test_a_document_type_that_declares_nothing_is_harmless(tmp_path):
     path.write_bytes(b"<!DOCTYPE a>\n<a>\n<b></a>")
     with pytest.raises(FormatError, match="line 3"):
         read_xml(path)
+
+
+def test_wrong_types_name_their_place(tmp_path):
+    path = tmp_path / "e.json"
+    path.write_text('{"a": [{"n": "1", "t": 1, "b": true, "i": "", "none": null}]}')
+    (node,) = read_node(path)["a"].items()
+    for key, method in (("n", "number"), ("b", "number"), ("t", "text"), ("none", "text")):
+        with pytest.raises(FormatError, match=rf"e\.json: \.a\[0\]\.{key}: "):
+            getattr(node[key], method)()
+    for key in ("b", "i"):
+        with pytest.raises(FormatError, match=rf"\[0\]\.{key}"):
+            node[key].identifier()
+    with pytest.raises(FormatError, match="'absent' is missing"):
+        node["absent"]
+    with pytest.raises(FormatError, match="an array belongs"):
+        list(node["n"].items())
+    with pytest.raises(FormatError, match="an object belongs"):
+        node["n"].mapping()
+    assert node.get("none") is None
+    assert node["t"].identifier() == "1"
