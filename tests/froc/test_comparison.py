@@ -88,7 +88,7 @@ def test_few_placed_false_positives_fall_back_on_all(make_matching, monkeypatch)
     second = other_model(first, 9)
     everything = compare_models(first, second, fp_targets=TARGETS, n_bootstrap=2, n_permutations=30)
     monkeypatch.setattr("overread.froc._comparison.needed_fps", lambda matching, targets: 40)
-    assert PairedPlaces.of(first, second, 40).shortened
+    assert len(PairedPlaces.of(first, second, 40).fp_places) == 80
     few = compare_models(first, second, fp_targets=TARGETS, n_bootstrap=2, n_permutations=30)
     np.testing.assert_array_equal(few.permuted["gt_sensitivity"], everything.permuted["gt_sensitivity"])
     np.testing.assert_array_equal(few.differences["gt_sensitivity"], everything.differences["gt_sensitivity"])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from overread._text import short_repr
 from overread.errors import InvalidInputError
 from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._curve import MEASURES, check_targets, froc_curve, performance_at, sensitivity_at
-from overread.froc._kernels import NEVER, count_draws, sensitivity_replicates
+from overread.froc._kernels import NEVER, Bytes, Ints32, count_draws, sensitivity_replicates
 from overread.froc._matching import Matching
 
 Floats = NDArray[np.float64]
@@ -93,8 +93,7 @@ def rate_interval(
     return estimate * np.exp(-relative), upper
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StandardInterval:
+class StandardInterval(NamedTuple):
     """Estimate +- z standard errors, and the two-sided p-value of "zero" that belongs to it; NaN: not known."""
 
     lower: Floats
@@ -283,18 +282,17 @@ def bootstrap(
     n_bootstrap, seed
         Number of replicates; the same seed gives the same replicates, and the same patients for every model.
     """
-    patients = patient_counts(matching.n_patients, n_bootstrap, seed)
+    n_units = patients_of_measures(matching)
     if thresholds is not None:
         points = performance_at(matching, thresholds)
         points.insert(0, "fp_target", np.nan)
         table = _patient_table(matching, points["threshold"].to_numpy())
-        replicates = stack_blocks([_replicate_locked(counts, table) for counts in patients])
-        return Bootstrap(points, replicates, patients_of_measures(matching), _variance_freedom(table))
+        drawn = patient_counts(matching.n_patients, n_bootstrap, seed)
+        replicates = stack_blocks([_replicate_locked(counts, table) for counts in drawn])
+        return Bootstrap(points, replicates, n_units, _variance_freedom(table))
     targets = check_targets(fp_targets)
-    points = estimates_at(matching, targets)
-    events = SortedEvents.of(matching, needed_fps(matching, targets))
-    replicates = stack_blocks([replicate_sensitivities(events, counts, targets) for counts in patients])
-    return Bootstrap(points, replicates, patients_of_measures(matching))
+    replicates = replicate_at_targets(matching, targets, n_bootstrap, seed)
+    return Bootstrap(estimates_at(matching, targets), replicates, n_units)
 
 
 def patient_counts(
@@ -319,21 +317,15 @@ def patient_counts(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedEvents:
-    """A matching sorted once, as ``sensitivity_replicates`` walks it.
+    """A matching sorted once; ``arrays`` are what ``sensitivity_replicates`` walks, in its order.
 
-    Only the best of the ``n_fps`` false positives are sorted: few replicates need more than the
-    largest target times the number of images, and those that do fall back on all of them.
+    Only the best of the false positives are sorted: few replicates need more than the largest target times
+    the number of images, and those that do fall back on all of them.
     """
 
     matching: Matching
-    n_fps: int
     fp_scores: Floats
-    fp_patients: NDArray[np.int32]
-    item_ranks: Ints
-    item_patients: NDArray[np.int32]
-    item_is_image: NDArray[np.uint8]
-    item_reached: NDArray[np.uint8]
-    images_of_patient: NDArray[np.int32]
+    arrays: tuple[Ints32, Floats, Ints32, Ints, Ints32, Bytes, Bytes]
 
     @classmethod
     def of(cls, matching: Matching, n_best: int | None) -> SortedEvents:
@@ -341,22 +333,23 @@ class SortedEvents:
         best = best_false_positives(matching, n_best)
         fp_scores = matching.fp_scores[best]
         items = (matching.targets(), matching.positive_images())
-        scores = np.concatenate([item.scores for item in items])
-        findable = np.concatenate([item.findable for item in items])
+        scores, findable, images, reached = (
+            np.concatenate([getattr(item, name) for item in items])
+            for name in ("scores", "findable", "images", "reached")
+        )
         ranks = np.where(findable, len(best) - np.searchsorted(fp_scores[::-1], scores, side="left"), NEVER)
         order = np.argsort(-scores, kind="stable")
         patients = matching.patients.astype(np.int32)
-        return cls(
-            matching=matching,
-            n_fps=len(matching.fp_scores),
-            fp_scores=fp_scores,
-            fp_patients=patients[matching.fp_images[best]],
-            item_ranks=ranks[order],
-            item_patients=patients[np.concatenate([item.images for item in items])[order]],
-            item_is_image=(order >= matching.n_gts).astype(np.uint8),
-            item_reached=np.concatenate([item.reached for item in items])[order].astype(np.uint8),
-            images_of_patient=np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
+        arrays = (
+            np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
+            fp_scores,
+            patients[matching.fp_images[best]],
+            ranks[order],
+            patients[images[order]],
+            (order >= matching.n_gts).astype(np.uint8),
+            reached[order].astype(np.uint8),
         )
+        return cls(matching, fp_scores, arrays)
 
 
 def needed_fps(matching: Matching, fp_targets: Floats) -> int:
@@ -390,26 +383,22 @@ def replicate_sensitivities(
     shown = np.empty((n_replicates, n_targets, 3), dtype=np.int64)
     totals = np.empty((n_replicates, 5), dtype=np.int64)
     excluded = np.empty((n_replicates, n_targets), dtype=np.int64)
-    sensitivity_replicates(
-        counts,
-        events.images_of_patient,
-        events.fp_scores,
-        events.fp_patients,
-        events.item_ranks,
-        events.item_patients,
-        events.item_is_image,
-        events.item_reached,
-        fp_targets[order],
-        shown,
-        totals,
-        excluded,
-    )
-    if len(events.fp_scores) < events.n_fps and (excluded == len(events.fp_scores)).any():
-        everything = SortedEvents.of(events.matching, None)
-        return replicate_sensitivities(everything, counts, fp_targets)
+    sensitivity_replicates(counts, *events.arrays, fp_targets[order], shown, totals, excluded)
+    n_fps = len(events.fp_scores)
+    if n_fps < len(events.matching.fp_scores) and (excluded == n_fps).any():
+        return replicate_sensitivities(SortedEvents.of(events.matching, None), counts, fp_targets)
     restored = np.empty_like(shown)
     restored[:, order] = shown
     return _quotients(restored[..., 2], restored[..., 0], restored[..., 1], totals)
+
+
+def replicate_at_targets(
+    matching: Matching, fp_targets: Floats, n_bootstrap: int, seed: int | np.random.SeedSequence
+) -> dict[str, Floats]:
+    """Replicates of :func:`replicate_sensitivities` over resampled patients."""
+    events = SortedEvents.of(matching, needed_fps(matching, fp_targets))
+    counts = patient_counts(matching.n_patients, n_bootstrap, seed)
+    return stack_blocks([replicate_sensitivities(events, block, fp_targets) for block in counts])
 
 
 def _patient_table(matching: Matching, thresholds: Floats) -> Floats:
@@ -450,14 +439,11 @@ def _replicate_locked(counts: NDArray[np.uint8], table: Floats) -> dict[str, Flo
 
 def _quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLike) -> dict[str, Floats]:
     """Divide counts by totals (GTs, images with a GT, the same reached, images); NaN for 0/0."""
-    total = np.asarray(totals, dtype=np.float64).T[..., None]
+    total = np.asarray(totals, dtype=np.float64).T[[4, 0, 1, 2, 3], ..., None]
+    counts = (fps, gts, images, gts, images)
     with np.errstate(invalid="ignore"):
-        found = (np.asarray(gts), np.asarray(images)) * 2
-        ratios = {
-            name: np.asarray(top / bottom)
-            for name, top, bottom in zip(MEASURES, found, total[:4], strict=True)
-        }
-        return {"fp_per_image": np.asarray(fps / total[4])} | ratios
+        quotients = [np.asarray(count) / one for count, one in zip(counts, total, strict=True)]
+    return dict(zip(("fp_per_image", *MEASURES), quotients, strict=True))
 
 
 def stack_blocks(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:

@@ -80,7 +80,14 @@ class ReaderPilot:
         self, readers: int, cases: float, random: RandomEffects = "readers and cases"
     ) -> tuple[float, float]:
         """Error term D of a study of this size, and its degrees of freedom."""
-        _check_readers(readers, random)
+        if random not in get_args(RandomEffects):
+            raise InvalidInputError(
+                f"unknown random={random!r}: one of {', '.join(map(repr, get_args(RandomEffects)))}"
+            )
+        if readers < (1 if random == "cases" else 2):
+            raise InvalidInputError(
+                f"{readers} reader(s) cannot stand for others: plan at least two, or random='cases'"
+            )
         if not cases > 0:
             raise InvalidInputError(f"cases={cases}: need a number above 0")
         known, ratio = self.components, self.n_cases / cases
@@ -103,7 +110,10 @@ class ReaderPilot:
     ) -> float:
         """Probability that the study tells apart two modalities that differ by ``difference``."""
         error, df = self.error_term(readers, cases, random)
-        return _power(readers * difference**2 / 2, error, df, _check_level(level))
+        noncentrality = readers * difference**2 / 2 / error
+        if df == inf:
+            return float(1 - chndtr(chdtri(1, 1 - _check_level(level)), 1, noncentrality))
+        return float(1 - ncfdtr(1, df, noncentrality, fdtri(1, df, _check_level(level))))
 
     def half_width(
         self,
@@ -160,13 +170,6 @@ def pilot_readers(study: ReaderStudy) -> ReaderPilot:
     return ReaderPilot(study.components, study.n_cases)
 
 
-def _power(effect: float, error: float, df: float, level: float) -> float:
-    noncentrality = effect / error
-    if df == inf:
-        return float(1 - chndtr(chdtri(1, 1 - level), 1, noncentrality))
-    return float(1 - ncfdtr(1, df, noncentrality, fdtri(1, df, level)))
-
-
 def _fewest(enough: Callable[[int], bool]) -> int | None:
     """Fewest cases that are enough, or None.
 
@@ -183,17 +186,6 @@ def _fewest(enough: Callable[[int], bool]) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _check_readers(readers: int, random: RandomEffects) -> None:
-    if random not in get_args(RandomEffects):
-        raise InvalidInputError(
-            f"unknown random={random!r}: one of {', '.join(map(repr, get_args(RandomEffects)))}"
-        )
-    if readers < (1 if random == "cases" else 2):
-        raise InvalidInputError(
-            f"{readers} reader(s) cannot stand for others: plan at least two, or random='cases'"
-        )
 
 
 def _check_level(level: float) -> float:

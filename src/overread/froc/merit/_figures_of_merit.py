@@ -425,16 +425,17 @@ def compare_figures(
         replicates = [_replicate_figure(first, ratings, figure, n_bootstrap, seed) for ratings in pair]
         differences = (replicates[1] - replicates[0])[:, None]
         interval = standard_interval(np.array([two - one]), differences, n_units, level)
+        lower, upper, p_bootstrap = (float(end[0]) for end in interval)
         results.append(
             FigureComparison(
                 figure=figure,
                 first=one,
                 second=two,
                 difference=two - one,
-                lower=float(interval.lower[0]),
-                upper=float(interval.upper[0]),
+                lower=lower,
+                upper=upper,
                 level=level,
-                p_bootstrap=float(interval.p_value[0]),
+                p_bootstrap=p_bootstrap,
                 p_permutation=_permutation_p_value(first, second, figure, n_permutations, seed),
             )
         )
