@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import shapely
 
-from overread.errors import InvalidInputError
 from overread.marks import Ellipse
 from overread.truth import MergeOptions
 from overread.truth._pairs import hitting_pairs, thresholds
@@ -82,19 +81,3 @@ def test_shares_are_those_of_shapely():
         common = shapes[i].intersection(shapes[j]).area
         assert share == pytest.approx(common / max(shapes[i].area, shapes[j].area), abs=1e-4)
         assert iou == pytest.approx(common / shapes[i].union(shapes[j]).area, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"t0": 1.5},
-        {"t0": float("nan")},
-        {"full_size": 0.0},
-        {"method": "kmeans"},
-        {"size": "area"},
-        {"dbscan_min_marks": 0},
-    ],
-)
-def test_options_that_mean_nothing_are_refused(options):
-    with pytest.raises(InvalidInputError, match=next(iter(options))):
-        MergeOptions(**options)

@@ -23,8 +23,8 @@ from scipy.special import ndtr, ndtri, stdtrit
 from overread._terminal import count_steps
 from overread._text import short_repr
 from overread.errors import InvalidInputError
-from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._curve import MEASURES, check_targets, froc_curve, performance_at, sensitivity_at
+from overread.froc._defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._kernels import NEVER, Bytes, Ints32, count_draws, sensitivity_replicates
 from overread.froc._matching import Matching
 
@@ -38,7 +38,7 @@ LEAST_DRAWS = 100
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
     """Central interval of the replicates along the first axis; undefined replicates are left out."""
-    tail = (1 - _check_level(level)) / 2
+    tail = (1 - check_level(level)) / 2
     defined = ~np.isnan(replicates).any(axis=tuple(range(1, replicates.ndim)))
     if not defined.any():
         nothing = np.full(replicates.shape[1:], np.nan)
@@ -83,7 +83,7 @@ def rate_interval(
     2) over the number of patients. A rate that all replicates share, as those of a single patient do, says
     nothing of its own error: NaN.
     """
-    tail = (1 - _check_level(level)) / 2
+    tail = (1 - check_level(level)) / 2
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     t = stdtrit(np.full(estimate.shape, max(n_units - 1.0, 1.0)) if freedom is None else freedom, 1 - tail)
     error = defined.std(axis=0) if len(defined) and n_units > 1 else np.zeros_like(estimate)
@@ -111,7 +111,7 @@ def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level:
     than two patients with a target (``n_units``): interval and p-value are NaN. No difference at all, in the
     data of several patients and in every replicate, is 0 to 0 with p = 1.
     """
-    z = float(ndtri(0.5 + _check_level(level) / 2))
+    z = float(ndtri(0.5 + check_level(level) / 2))
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     error = defined.std(axis=0, ddof=1) if len(defined) > 1 else np.full(estimate.shape, np.nan)
     equal = (np.abs(estimate) <= ROUNDING) & (error <= ROUNDING)
@@ -139,7 +139,7 @@ def paired_interval(
 
     Replicates of fewer than two such patients say nothing: NaN.
     """
-    z = float(ndtri(0.5 + _check_level(level) / 2))
+    z = float(ndtri(0.5 + check_level(level) / 2))
     defined = replicates[~np.isnan(replicates)]
     if n_units < 2 or len(defined) < 2:
         return float("nan"), float("nan")
@@ -165,7 +165,7 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL
         raise InvalidInputError(f"found={k}, total={n}: need 0 <= found <= total")
     n = np.where(n > 0, n, np.nan)
     p = k / n
-    z2 = float(ndtri(0.5 + _check_level(level) / 2)) ** 2
+    z2 = float(ndtri(0.5 + check_level(level) / 2)) ** 2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     # Exactly 0 and 1 at the ends, where the difference of two equal terms leaves rounding.
@@ -174,14 +174,14 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL
 
 def check_draws(n_bootstrap: int, level: float) -> None:
     """Refuse fewer draws than the ends of an interval can rest on."""
-    least = max(LEAST_DRAWS, math.ceil(2 / (1 - _check_level(level)) * (1 - ROUNDING)))
+    least = max(LEAST_DRAWS, math.ceil(2 / (1 - check_level(level)) * (1 - ROUNDING)))
     if n_bootstrap < least:
         raise InvalidInputError(
             f"n_bootstrap={n_bootstrap}: intervals of level {level:g} need at least {least:,} draws"
         )
 
 
-def _check_level(level: float) -> float:
+def check_level(level: float) -> float:
     """Refuse a confidence level that is not between 0 and 1."""
     if not 0 < level < 1:
         raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")

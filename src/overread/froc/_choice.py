@@ -44,8 +44,8 @@ from overread.froc._bootstrap import (
     estimates_at,
     replicate_at_targets,
 )
-from overread.froc._counting import ALPHA_FP_TARGETS, CHOICE_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
 from overread.froc._curve import check_targets
+from overread.froc._defaults import ALPHA_FP_TARGETS, CHOICE_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
 from overread.froc._matching import Matching
 from overread.models import find_best, take_sparsest
 

@@ -26,8 +26,8 @@ from overread.froc._bootstrap import (
     stack_blocks,
     standard_interval,
 )
-from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._curve import MEASURES, check_targets
+from overread.froc._defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._kernels import permuted_differences
 from overread.froc._matching import Matching
 from overread.marks import ELLIPSE_COLUMNS

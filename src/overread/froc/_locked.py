@@ -16,8 +16,8 @@ from overread._text import short_repr
 from overread.errors import FormatError, InvalidInputError, LeakageError
 from overread.files import Seal, digest_of_value, parse_json, read_regular, write_atomically
 from overread.froc._bootstrap import bootstrap
-from overread.froc._counting import LEVEL, N_BOOTSTRAP
 from overread.froc._curve import operating_points
+from overread.froc._defaults import LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching
 
 SCHEMA = "overread.locked-operating-point/2"

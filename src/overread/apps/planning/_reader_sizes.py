@@ -37,7 +37,15 @@ import numpy as np
 from scipy.special import chdtri, chndtr, fdtri, ncfdtr
 
 from overread.errors import InvalidInputError, TableError
-from overread.froc import LEVEL, CaseRatings, RandomEffects, ReaderStudy, VarianceComponents, t_quantile
+from overread.froc import (
+    LEVEL,
+    CaseRatings,
+    RandomEffects,
+    ReaderStudy,
+    VarianceComponents,
+    check_level,
+    t_quantile,
+)
 from overread.tables import read_cells, unguard_formula
 
 # More cases than any reader study has had; set by judgement.
@@ -112,8 +120,8 @@ class ReaderPilot:
         error, df = self.error_term(readers, cases, random)
         noncentrality = readers * difference**2 / 2 / error
         if df == inf:
-            return float(1 - chndtr(chdtri(1, 1 - _check_level(level)), 1, noncentrality))
-        return float(1 - ncfdtr(1, df, noncentrality, fdtri(1, df, _check_level(level))))
+            return float(1 - chndtr(chdtri(1, 1 - check_level(level)), 1, noncentrality))
+        return float(1 - ncfdtr(1, df, noncentrality, fdtri(1, df, check_level(level))))
 
     def half_width(
         self,
@@ -125,7 +133,7 @@ class ReaderPilot:
     ) -> float:
         """Half the width of the interval of the difference of two modalities, t sqrt(2 D / J)."""
         error, df = self.error_term(readers, cases, random)
-        return t_quantile((1 + _check_level(level)) / 2, df) * sqrt(2 * error / readers)
+        return t_quantile((1 + check_level(level)) / 2, df) * sqrt(2 * error / readers)
 
     def cases_for_power(
         self,
@@ -139,7 +147,7 @@ class ReaderPilot:
         """Fewest cases with which the study has this power; None where it takes more readers."""
         if not (isfinite(difference) and difference):
             raise InvalidInputError(f"difference={difference}: need a number other than 0, such as 0.05")
-        if not 1 - _check_level(level) < power < 1:
+        if not 1 - check_level(level) < power < 1:
             raise InvalidInputError(f"power={power}: need a number between {1 - level:g} and 1, such as 0.8")
         return _fewest(
             lambda cases: self.power(readers, cases, difference, random=random, level=level) >= power
@@ -186,12 +194,6 @@ def _fewest(enough: Callable[[int], bool]) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _check_level(level: float) -> float:
-    if not 0 < level < 1:
-        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
-    return level
 
 
 CASE_COLUMNS = ("case_id", "lesion_id")

@@ -6,6 +6,7 @@ The page of a reader study, in the report's style: what the detector changed, fo
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
@@ -19,7 +20,7 @@ from overread._text import difference_with_limits, percent_with_limits
 from overread.apps.room._adjudication import merge_as_study
 from overread.apps.room._second_reading import trained_on
 from overread.apps.room._store import Store
-from overread.apps.room._tables import hit_rule, list_sittings, mm_rows, read_arm
+from overread.apps.room._tables import Arm, hit_rule, list_sittings, mm_rows, read_arm
 from overread.errors import InvalidInputError, TableError, UsageError
 from overread.files import to_json
 from overread.froc import (
@@ -38,7 +39,7 @@ from overread.study import read_known_nodules
 from overread.tables import named, plain, read_table, unit_of
 from overread.truth import HitRule, apply_adjudication, candidate_hits, read_adjudication, soft_labels
 
-ARMS = ("unaided", "aided")
+ARMS: tuple[Arm, ...] = ("unaided", "aided")
 # A reader who marks and gives no confidence is taken to be sure.
 UNSTATED_CONFIDENCE = 100.0
 
@@ -199,7 +200,7 @@ def turn_round(one: Difference) -> Difference:
     )
 
 
-def _crossed_cases(arms: dict[str, MarkSet]) -> tuple[list[str], list[str]]:
+def _crossed_cases(arms: Mapping[Arm, MarkSet]) -> tuple[list[str], list[str]]:
     """Return the readers who read both ways, and the images that each of them did."""
     read = {
         arm: set(zip(table.readings["reader_id"], table.readings["image_id"], strict=True))
@@ -234,7 +235,9 @@ def _rate(own: pd.DataFrame, hits: pd.DataFrame, cases: list[str], objects: pd.D
     np.maximum.at(lesion, hits["truth_row"].to_numpy(), rating[hitting])
     false = ~np.isin(np.arange(len(own)), hitting)
     np.maximum.at(highest, own["image_id"][false].map(place).to_numpy(dtype=np.intp), rating[false])
-    return CaseRatings(highest, objects["image_id"].map(place).to_numpy(dtype=np.intp), lesion)
+    return CaseRatings(
+        highest, np.array([place[image] for image in objects["image_id"]], dtype=np.intp), lesion
+    )
 
 
 def _arm_row(

@@ -33,8 +33,8 @@ from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from overread._text import short_repr
 from overread.errors import InvalidInputError
-from overread.froc._bootstrap import ROUNDING
-from overread.froc._counting import LEVEL
+from overread.froc._bootstrap import ROUNDING, check_level
+from overread.froc._defaults import LEVEL
 from overread.froc.merit._figures_of_merit import (
     CaseRatings,
     FigureOfMerit,
@@ -283,8 +283,7 @@ def _check_figures(figures: ArrayLike, random: RandomEffects, level: float) -> F
         raise InvalidInputError(
             f"unknown random={random!r}: one of {', '.join(map(repr, get_args(RandomEffects)))}"
         )
-    if not 0 < level < 1:
-        raise InvalidInputError(f"level is {level}: it must lie between 0 and 1")
+    check_level(level)
     if theta.ndim != 2 or not np.all(np.isfinite(theta)):
         raise InvalidInputError("figures needs finite numbers with shape (modalities, readers)")
     if theta.shape[0] < 2:
