@@ -61,15 +61,6 @@ def test_by_hand_options(options, fps, gts):
     assert m.gt_scores.tolist() == gts
 
 
-def test_other_scores_share_the_geometry():
-    m = match_detections(CANDIDATES, TRUTH, IMAGES)
-    other = m.with_scores([0.1, 0.8, 0.3, 0.2])
-    fresh = match_detections(CANDIDATES, TRUTH, IMAGES, scores=[0.1, 0.8, 0.3, 0.2])
-    assert other.geometry is m.geometry
-    assert other.fingerprint() == fresh.fingerprint() != m.fingerprint()
-    assert other.with_counting(single_reader="hit").gt_scores.tolist() == [0.8, 0.3, -np.inf]
-
-
 def test_scores_table_joins_by_id():
     scores = pd.DataFrame(
         {"image_id": ["b", "a", "a", "a"], "candidate_id": list("4321"), "soft": [5, 7, 4, 9]}

@@ -54,28 +54,15 @@ def groups_of(truth):
 
 @property_test
 @given(seeds, methods)
-def test_order_of_rows_does_not_matter(seed, method):
-    marks, readings = random_study(seed)
-    options = MergeOptions(method=method)
-    shuffled = marks.sample(frac=1, random_state=1), readings.sample(frac=1, random_state=2)
-    pd.testing.assert_frame_equal(
-        merge_marks(*shuffled, options=options),
-        merge_marks(marks, readings, options=options),
-        check_exact=True,
-    )
-
-
-@property_test
-@given(seeds, methods)
-def test_names_of_readers_do_not_matter(seed, method):
+def test_neither_order_of_rows_nor_names_of_readers_matter(seed, method):
     marks, readings = random_study(seed)
     options = MergeOptions(method=method)
     names = {str(number): name for number, name in enumerate(["zoe", "NA", "00123", " x ", "=1+1"])}
-    renamed = [table.replace({"reader_id": names}) for table in (marks, readings)]
+    others = [
+        table.replace({"reader_id": names}).sample(frac=1, random_state=1) for table in (marks, readings)
+    ]
     pd.testing.assert_frame_equal(
-        merge_marks(*renamed, options=options),
-        merge_marks(marks, readings, options=options),
-        check_exact=True,
+        merge_marks(*others, options=options), merge_marks(marks, readings, options=options), check_exact=True
     )
 
 

@@ -79,8 +79,6 @@ class PerformanceTable:
     counting: str = ""
 
     def __post_init__(self) -> None:
-        if not self.models:
-            raise InvalidInputError("a performance table needs at least one model")
         lengths = {len(rows.fp_per_image) for model in self.models for rows in model.rows}
         if len(lengths) > 1:
             raise InvalidInputError(
