@@ -34,8 +34,8 @@ from overread._text import markdown_table
 from overread.bags import split_by_patient
 from overread.errors import InvalidInputError
 from overread.files import read_json
-from overread.froc import Matching, SortedEvents, needed_fps, patient_counts, replicate_sensitivities
-from overread.froc._bootstrap import estimates_at, stack_blocks
+from overread.froc import Matching
+from overread.froc._bootstrap import estimates_at, replicate_at_targets
 from overread.study import Run, make_path, open_run
 from overread.study.models.base import score_linearly
 
@@ -130,10 +130,8 @@ def find_best_penalty(run: Run) -> dict[str, Any]:
 
 def resample(matching: Matching) -> np.ndarray:
     """Mean sensitivity in each resampling of the patients, the same ones for every matching."""
-    events = SortedEvents.of(matching, needed_fps(matching, TARGETS))
-    counts = patient_counts(matching.n_patients, N_BOOTSTRAP, 0)
-    blocks = stack_blocks([replicate_sensitivities(events, block, TARGETS) for block in counts])
-    return np.asarray(blocks["gt_sensitivity"].mean(axis=1))
+    found = replicate_at_targets(matching, TARGETS, N_BOOTSTRAP, 0)
+    return np.asarray(found["gt_sensitivity"].mean(axis=1))
 
 
 def count_repeats(run: Run) -> tuple[float, float]:

@@ -22,39 +22,6 @@ class Definition:
         return candidate.image_id == gt.image_id and (along / a) ** 2 + (across / b) ** 2 <= 1
 
     @staticmethod
-    def best_of(hits, gt):
-        """Index of the highest score; of equal ones the nearest over the GT's size."""
-        size = 2 * math.sqrt(gt.semi_major_mm * gt.semi_minor_mm)
-        ranked = [(-c.score, math.hypot(c.x_mm - gt.x_mm, c.y_mm - gt.y_mm) / size, c.Index) for c in hits]
-        return min(ranked)[2]
-
-    @classmethod
-    def at_threshold(cls, candidates, truth, images, threshold, *, single_reader="fp", extra_hits="ignore"):
-        """(FPs, GTs found, images found) of the candidates with a score >= threshold, then the totals."""
-        shown = [c for c in candidates.itertuples() if c.score >= threshold]
-        gts = list(truth.itertuples())
-        targets = [g for g in gts if g.golden or single_reader == "hit"]
-        found = {g.Index: [c for c in shown if cls.is_hit(c, g)] for g in targets}
-        best = {cls.best_of(found[g.Index], g) for g in targets if found[g.Index]}
-        fps = 0
-        for c in shown:
-            on_target = any(cls.is_hit(c, g) for g in targets)
-            on_other = any(cls.is_hit(c, g) for g in gts if g.Index not in found)
-            if on_target:
-                fps += extra_hits == "fp" and c.Index not in best
-            elif not (on_other and single_reader == "ignore"):
-                fps += 1
-        found_gts = [g for g in targets if found[g.Index]]
-        return {
-            "fps": fps,
-            "gts": len(found_gts),
-            "images": len({g.image_id for g in found_gts}),
-            "n_gts": len(targets),
-            "n_positive": len({g.image_id for g in targets}),
-            "n_images": len(images),
-        }
-
-    @staticmethod
     def sensitivity_at(matching, fp_target, images=None):
         """(GT, image) sensitivity at the lowest threshold with at most fp_target FP per image.
 

@@ -1,13 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2, kurtosis, norm
 from scipy.stats import t as student_t
 
 from overread.errors import InvalidInputError
 from overread.froc import (
-    MEASURES,
     Matching,
     SortedEvents,
     bootstrap,
@@ -15,7 +12,6 @@ from overread.froc import (
     froc_curve,
     patient_counts,
     percentile_interval,
-    performance_at,
     proportion_interval,
     rate_interval,
     replicate_sensitivities,
@@ -25,60 +21,6 @@ from overread.froc import (
 from overread.froc._bootstrap import standard_interval
 
 TARGETS = np.array([0.5, 3.0, 1.0])
-
-
-def repeated(m, counts):
-    """The sample as data: every image of a patient as often as the patient was drawn."""
-    images = np.repeat(np.arange(m.n_images), counts[m.patients])
-    fps = [np.flatnonzero(m.fp_images == image) for image in images]
-    gts = [np.flatnonzero(m.gt_images == image) for image in images]
-    return Matching.from_events(
-        n_images=len(images),
-        fp_scores=np.concatenate([m.fp_scores[rows] for rows in fps]),
-        fp_images=np.repeat(np.arange(len(images)), [len(rows) for rows in fps]),
-        gt_scores=np.concatenate([m.gt_scores[rows] for rows in gts]),
-        gt_images=np.repeat(np.arange(len(images)), [len(rows) for rows in gts]),
-    )
-
-
-@settings(deadline=None, max_examples=25, derandomize=True)
-@given(seed=st.integers(0, 10**6), n_scores=st.sampled_from([2, 7, 10**6]))
-def test_replicates_are_curves_of_the_resampled_data(make_matching, seed, n_scores):
-    m = make_matching(seed, n_patients=12, n_scores=n_scores)
-    result = bootstrap(m, fp_targets=TARGETS, n_bootstrap=8, seed=seed)
-    (counts,) = patient_counts(m.n_patients, 8, seed)
-    assert (counts.sum(axis=1) == m.n_patients).all()
-    for replicate, times in enumerate(counts):
-        points = sensitivity_at(froc_curve(repeated(m, times)), TARGETS)
-        for name in ("fp_per_image", *MEASURES):
-            np.testing.assert_allclose(result.replicates[name][replicate], points[name])
-
-
-def test_replicates_against_the_definition(definition, make_matching):
-    m = make_matching(5, n_patients=8, n_scores=6)
-    result = bootstrap(m, fp_targets=[1.0], n_bootstrap=5, seed=2)
-    (counts,) = patient_counts(m.n_patients, 5, 2)
-    for replicate, times in enumerate(counts):
-        images = np.repeat(np.arange(m.n_images), times[m.patients])
-        gt, image, fp = definition.sensitivity_at(m, 1.0, list(images))
-        got = [
-            result.replicates[name][replicate, 0]
-            for name in ("gt_sensitivity", "image_sensitivity", "fp_per_image")
-        ]
-        np.testing.assert_allclose(got, [gt, image, fp])
-
-
-def test_locked_replicates_are_counts_of_the_resampled_data(make_matching):
-    m = make_matching(11, n_scores=50)
-    thresholds = [10.0, 40.0, -np.inf, np.inf]
-    result = bootstrap(m, thresholds=thresholds, n_bootstrap=6, seed=4)
-    (counts,) = patient_counts(m.n_patients, 6, 4)
-    assert result.locked
-    assert result.points["fp_target"].isna().all()
-    for replicate, times in enumerate(counts):
-        points = performance_at(repeated(m, times), thresholds)
-        for name in ("fp_per_image", *MEASURES):
-            np.testing.assert_allclose(result.replicates[name][replicate], points[name])
 
 
 def test_freedom_of_the_variance():

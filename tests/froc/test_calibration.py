@@ -70,15 +70,6 @@ def test_a_soft_label_is_a_share_of_hard_ones():
     assert found.kl.estimate == pytest.approx(split.kl.estimate - entropy.mean())
 
 
-def test_exact_probabilities_have_no_divergence():
-    y = np.array([0.0, 0.25, 0.5, 1.0, 0.125])
-    found = calibration(y, y, n_bootstrap=0)
-    assert (found.brier.estimate, found.kl.estimate) == (0, pytest.approx(0, abs=1e-15))
-    inner = calibration(y[[1, 2, 4]], y[[1, 2, 4]], n_bootstrap=0)
-    assert (inner.slope.estimate, inner.intercept.estimate) == pytest.approx((1, 0), abs=1e-9)
-    assert inner.offset.estimate == pytest.approx(0, abs=1e-9)
-
-
 def test_integer_weights_are_copies():
     p, y = hard(80)
     copies = np.random.default_rng(4).integers(0, 4, 80)
@@ -98,17 +89,6 @@ def test_intervals_hold_what_is_true():
     assert again.slope == found.slope
     below = found.reliability.label_lower <= found.reliability.mean_label
     assert np.all(below & (found.reliability.mean_label <= found.reliability.label_upper))
-
-
-def test_patients_with_many_like_bags_widen_the_interval():
-    p, y = hard(100, seed=6)
-    alone = calibration(np.repeat(p, 4), np.repeat(y, 4), n_bootstrap=200)
-    together = calibration(
-        np.repeat(p, 4), np.repeat(y, 4), patients=np.repeat(np.arange(100), 4), n_bootstrap=200
-    )
-    assert together.n_patients == 100
-    ratio = (together.slope.upper - together.slope.lower) / (alone.slope.upper - alone.slope.lower)
-    assert ratio == pytest.approx(2, abs=0.7)
 
 
 def test_probabilities_of_0_and_1():
@@ -230,14 +210,6 @@ def test_gradient_and_curvature_are_those_of_the_loss():
         change = (ends[0] - ends[1]) / (2 * step)
         assert change[0] == pytest.approx(sums[1 + k], rel=1e-6)
         np.testing.assert_allclose(change[1:3], sums[[3 + k, 4 + k]], rtol=1e-6)
-
-
-def test_bags_without_weight_count_for_nothing():
-    z, y, weight = draw()
-    kept = weight > 0
-    start = np.zeros(2)
-    alone = recalibrate(z[kept], y[kept], weight[kept], start)
-    np.testing.assert_allclose(recalibrate(z, y, weight, start), alone, rtol=1e-9)
 
 
 @pytest.mark.parametrize("start", [0.0, 5.0, -70.0, np.nan])

@@ -21,14 +21,6 @@ def test_the_default_is_that_of_a_study():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("single_reader", "no"), ("extra_hits", "tp"), ("shared_candidates", "far")]
-)
-def test_words_that_mean_nothing_are_refused(name, value):
-    with pytest.raises(InvalidInputError, match=f"{name}='{value}': use one of"):
-        Counting(**{name: value})
-
-
-@pytest.mark.parametrize(
     ("rule", "changed"),
     [
         (HIT, {}),

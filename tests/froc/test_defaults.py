@@ -7,7 +7,7 @@ import pytest
 import overread.froc
 from overread.cli.compare import compare as compare_command
 from overread.cli.froc import froc as froc_command
-from overread.froc import _counting as defaults
+from overread.froc import _defaults as defaults
 
 OWNED = {
     "fp_targets": (defaults.FP_TARGETS, defaults.ALPHA_FP_TARGETS, defaults.CHOICE_FP_TARGETS),

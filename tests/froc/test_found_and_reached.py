@@ -1,21 +1,17 @@
 """*found* and *reached* mean one thing in curves, bootstraps, tables and locks."""
 
 import itertools
-import json
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from overread.cli import main
 from overread.froc import (
     bootstrap,
-    compare_models,
     froc_curve,
     lock_operating_point,
     match_detections,
-    operating_points,
     performance_at,
     sensitivity_at,
 )
@@ -241,87 +237,3 @@ def test_700_cases_under_every_convention(hundred):
 
 
 # The review's example: in image b the only candidate on the GT is a repeat of a stronger one beside it.
-CANDIDATES = [("a", 1, 20, 20, 8, 0.9), ("b", 2, 20, 20, 8, 0.5), ("b", 3, 27, 20, 8, 0.8)]
-GTS = [("a", "t1", 20, 20, 6, 6, 0, 2), ("b", "t2", 20, 20, 6, 6, 0, 2)]
-
-
-@pytest.fixture
-def example():
-    names = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "score"]
-    ellipse = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
-    return (
-        pd.DataFrame(CANDIDATES, columns=names),
-        pd.DataFrame(GTS, columns=["image_id", "truth_id", *ellipse, "n_readers"]),
-        pd.DataFrame({"image_id": ["a", "b"]}),
-    )
-
-
-@pytest.fixture
-def files(example, tmp_path):
-    paths = [tmp_path / f"{name}.csv" for name in ("cand", "truth", "images")]
-    for table, path in zip(example, paths, strict=True):
-        table.to_csv(path, index=False)
-    candidates, truth, images = map(str, paths)
-    return [candidates, truth, "--images", images, "--n-bootstrap", "100"]
-
-
-def run(words, capsys):
-    code = main(["froc", *words])
-    output = capsys.readouterr()
-    return code, output.out, output.err
-
-
-def test_a_gt_whose_candidates_are_suppressed_is_not_found(files, capsys):
-    code, out, _ = run([*files, "--fp", "0.5", "--fp", "3", "--json"], capsys)
-    assert code == 0
-    (model,) = json.loads(out)["models"]
-    assert model["n_reached"] == 2
-    for point in model["points"]:
-        assert (point["threshold"], point["fp_per_image"]["estimate"]) == (0.8, 0.5)
-        assert {name: point[name]["estimate"] for name in MEASURES[1:]} == dict.fromkeys(MEASURES[1:], 0.5)
-
-
-def test_the_end_of_the_curve_can_be_locked_and_carried(files, tmp_path, capsys):
-    lock = tmp_path / "lock.json"
-    assert run([*files, "--lock", str(lock)], capsys)[0] == 0
-    record = json.loads(lock.read_text())
-    assert (record["threshold"], record["fp_per_image"]) == (0.8, 0.5)
-    assert (record["gt_sensitivity"], record["image_sensitivity"]) == (0.5, 0.5)
-
-
-def test_no_event_at_all_is_the_reason_for_no_lock(example, files, tmp_path, capsys):
-    example[0].head(0).to_csv(files[0], index=False)
-    code, _, err = run([*files, "--lock", str(tmp_path / "lock.json")], capsys)
-    assert code
-    assert "no score to lock" in err
-    assert "the best score has more" not in err
-
-
-def test_reached_images_do_not_depend_on_scores(example):
-    candidates, truth, images = example
-    weak = match_detections(candidates, truth, images)
-    strong = weak.with_scores([0.9, 0.8, 0.5])
-    for matching in (weak, strong, weak.with_counting(repeats="count")):
-        curve = froc_curve(matching)
-        assert (curve.n_gts_reached, curve.n_positive_images_reached) == (2, 2)
-
-
-def test_estimate_and_replicates_agree_when_nothing_is_resampled(example):
-    """One patient has all images, so that every replicate is the data themselves."""
-    matching = match_detections(*example[:2], example[2].assign(patient_id="p"))
-    for where in ({"fp_targets": TARGETS}, {"thresholds": [-np.inf, 0.5]}):
-        result = bootstrap(matching, n_bootstrap=3, **where)
-        for name in MEASURES:
-            np.testing.assert_array_equal(result.replicates[name], [result.points[name]] * 3)
-
-
-def test_carried_thresholds_and_comparisons_count_alike(example):
-    matching = match_detections(*example)
-    other = matching.with_scores([0.9, 0.8, 0.5])
-    carried = operating_points(matching, other, fp_targets=[3.0])
-    assert carried["threshold"].tolist() == [0.8, 0.8]
-    assert carried["gt_sensitivity"].tolist() == [0.5, 1.0]
-    compared = compare_models(matching, other, fp_targets=[3.0], n_bootstrap=20, n_permutations=20)
-    assert compared.difference("gt_sensitivity").tolist() == [0.5]
-    # Swapping the models in image b turns the difference round; it is never anything else.
-    assert set(compared.permuted["gt_sensitivity"].ravel()) == {-0.5, 0.5}

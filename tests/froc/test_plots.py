@@ -102,9 +102,8 @@ def test_figure_4_has_the_papers_colours_dashes_and_diamonds():
             np.testing.assert_allclose(carried.get_ydata(), induced[measure])
 
 
-def test_figure_4_of_one_set():
-    figure = plot_froc({"theirs": (simulated(1), None)}, n_bootstrap=0, fp_targets=[1.0])
-    top = figure.axes[0]
+def test_figure_4_of_one_set_without_bands():
+    top = plot_froc({"theirs": (simulated(1), None)}, n_bootstrap=0, fp_targets=[1.0]).axes[0]
     assert [text.get_text() for text in top.get_legend().get_texts()] == ["theirs"]
     assert len(top.collections) == 0
 

@@ -9,7 +9,6 @@ from overread.froc import (
     chance_level,
     lesion_sizes,
     match_detections,
-    only_targets,
     operating_points,
     performance_by,
     sensitivity_by,
@@ -60,13 +59,6 @@ def test_strata_add_up_to_the_whole(make_tables):
     np.testing.assert_allclose(
         lesion_sizes(m), 2 * np.sqrt(m.strata["semi_major_mm"] * m.strata["semi_minor_mm"])
     )
-
-
-def test_only_targets_keeps_the_false_positives():
-    part = only_targets(events(), np.array([True, False, False, True]))
-    assert part.gt_scores.tolist() == [8, -np.inf]
-    assert part.strata["size"].tolist() == [20, 6]
-    assert part.fp_scores.tolist() == [5, 3]
 
 
 def test_refusals():

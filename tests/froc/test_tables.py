@@ -85,12 +85,6 @@ def test_sensitivities_of_reached_gts_have_their_own_denominators():
     assert all_gts.fp_per_image == reached.fp_per_image
 
 
-def test_a_set_without_targets_has_dashes():
-    nothing = Matching.from_events(n_images=3, fp_scores=[1.0], fp_images=[0], gt_scores=[], gt_images=[])
-    table = performance_table({"m": (nothing, None)}, n_bootstrap=5)
-    assert np.isnan(table.models[0].rows[0].gt_sensitivity.values).all()
-
-
 def test_hostile_input_is_refused():
     with pytest.raises(InvalidInputError, match="at least one model"):
         performance_table({})

@@ -23,6 +23,7 @@ from overread.errors import UsageError
 from overread.froc import CaseRatings, figure_of_merit, reader_study
 from overread.marks import ELLIPSE_COLUMNS
 from overread.tables import write_table
+from overread.truth import candidate_hits
 from reading_room import MM, OpenRoom, make_study, write_detections
 
 
@@ -161,15 +162,14 @@ def test_one_reader_gives_numbers_but_no_test(tmp_path):
 def test_ratings_are_the_highest_of_each_object_and_of_the_false_ones():
     marks = pd.DataFrame(
         {
-            "image_id": ["a", "a", "a", "b", "b"],
-            "reader_id": ["R", "R", "S", "R", "R"],
-            "x_mm": [10.0, 10.5, 10.0, 60.0, 70.0],
-            "y_mm": [10.0, 10.0, 10.0, 10.0, 10.0],
-            "confidence": [30.0, 70.0, 99.0, np.nan, 20.0],
+            "image_id": ["a", "a", "b", "b"],
+            "x_mm": [10.0, 10.5, 60.0, 70.0],
+            "y_mm": [10.0, 10.0, 10.0, 10.0],
+            "rating": [30.0, 70.0, 100.0, 20.0],
         }
     )
     known = pd.DataFrame([("a", 10.0, 10.0, 5.0, 5.0, 0.0)], columns=["image_id", *ELLIPSE_COLUMNS])
-    found = _rate(marks, "R", ["a", "b", "c"], known)
+    found = _rate(marks, candidate_hits(marks, known), ["a", "b", "c"], known)
     assert found.lesion_rating.tolist() == [70.0]
     assert found.highest_fp.tolist() == [-np.inf, 100.0, -np.inf]
 

@@ -91,21 +91,6 @@ def test_no_readings_are_refused():
         soft_labels(truth_table((1, 1, 1)), STUDY[:0])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"n_min": 0},
-        {"n_max": -1},
-        {"depression": 2.0},
-        {"smallest_probability": float("nan")},
-        {"score": "x"},
-    ],
-)
-def test_options_that_mean_nothing_are_refused(options):
-    with pytest.raises(InvalidInputError):
-        LabelOptions(**options)
-
-
 def test_n_min_above_n_max_is_refused():
     with pytest.raises(InvalidInputError, match="above n_max"):
         soft_labels(truth_table((1, 1, 4)), options=LabelOptions(n_min=6, n_max=5))

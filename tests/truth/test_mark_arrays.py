@@ -24,29 +24,6 @@ def marks(n=40, seed=0):
     )
 
 
-def test_the_order_given_does_not_matter():
-    table = marks()
-    one = MarkArrays.from_table(table, MergeOptions())
-    two = MarkArrays.from_table(table.sample(frac=1, random_state=1), MergeOptions())
-    for name in ("image", "label", "reader", "group", "ellipses", "mark_ids", "confidence"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    assert len(one) == 40
-    assert (np.diff(one.image) >= 0).all()
-    assert (one.ellipses[:, 2] >= one.ellipses[:, 3]).all()
-
-
-def test_a_group_is_an_image_and_a_label():
-    table = marks()
-    arrays = MarkArrays.from_table(table, MergeOptions())
-    named = table.set_index("mark_id").loc[arrays.mark_ids]
-    pairs = named["image_id"] + "/" + named["label"]
-    assert pairs.groupby(arrays.group).nunique().eq(1).all()
-    assert len(set(arrays.group)) == pairs.nunique()
-    together = MarkArrays.from_table(table, MergeOptions(labels="ignore"))
-    assert together.labels is None
-    assert len(set(together.group)) == table["image_id"].nunique()
-
-
 def test_marks_without_confidence_have_1():
     table = marks()
     assert (MarkArrays.from_table(table, MergeOptions()).confidence == 1.0).all()

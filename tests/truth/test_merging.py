@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from overread.errors import TableError
 from overread.tables import plain, read_table, write_table
-from overread.truth import LabelOptions, MergeOptions, merge_marks
+from overread.truth import MergeOptions, merge_marks
 from overread.truth._mark_arrays import MarkArrays
 from overread.truth._merging import find_pairs, group_marks
 
@@ -54,28 +54,15 @@ def groups_of(truth):
 
 @property_test
 @given(seeds, methods)
-def test_order_of_rows_does_not_matter(seed, method):
-    marks, readings = random_study(seed)
-    options = MergeOptions(method=method)
-    shuffled = marks.sample(frac=1, random_state=1), readings.sample(frac=1, random_state=2)
-    pd.testing.assert_frame_equal(
-        merge_marks(*shuffled, options=options),
-        merge_marks(marks, readings, options=options),
-        check_exact=True,
-    )
-
-
-@property_test
-@given(seeds, methods)
-def test_names_of_readers_do_not_matter(seed, method):
+def test_neither_order_of_rows_nor_names_of_readers_matter(seed, method):
     marks, readings = random_study(seed)
     options = MergeOptions(method=method)
     names = {str(number): name for number, name in enumerate(["zoe", "NA", "00123", " x ", "=1+1"])}
-    renamed = [table.replace({"reader_id": names}) for table in (marks, readings)]
+    others = [
+        table.replace({"reader_id": names}).sample(frac=1, random_state=1) for table in (marks, readings)
+    ]
     pd.testing.assert_frame_equal(
-        merge_marks(*renamed, options=options),
-        merge_marks(marks, readings, options=options),
-        check_exact=True,
+        merge_marks(*others, options=options), merge_marks(marks, readings, options=options), check_exact=True
     )
 
 
@@ -203,19 +190,6 @@ def test_a_far_mark_adds_one_object_and_changes_nothing_else(seed, method):
 
 
 @property_test
-@given(seeds, st.sampled_from([0.25, 0.5, 2.0, 8.0]))
-def test_pixels_and_spacing_scaled_together_give_identical_objects(seed, scale):
-    """An image resampled by a power of two: pixel numbers change, mm do not."""
-    marks, readings = random_study(seed)
-    lengths = ELLIPSE[:4]
-    in_pixels = marks.assign(**(marks[lengths] / 0.143))
-    resampled = in_pixels.assign(**(in_pixels[lengths] * scale))
-    plain = merge_marks(in_pixels.assign(**(in_pixels[lengths] * 0.143)), readings)
-    again = merge_marks(resampled.assign(**(resampled[lengths] * (0.143 / scale))), readings)
-    pd.testing.assert_frame_equal(again, plain, check_exact=True)
-
-
-@property_test
 @given(st.integers(2, 9), seeds, methods)
 def test_identical_marks_of_k_readers_are_one_object_of_score_k(k, seed, method):
     ellipse = drawn(np.random.default_rng(seed), np.array([50.0, 50.0]))
@@ -248,12 +222,6 @@ def three_marks(readers="ABC"):
     ]
     readings = pd.DataFrame([("i", reader) for reader in "ABCD"], columns=["image_id", "reader_id"])
     return pd.DataFrame(rows, columns=COLUMNS), readings
-
-
-def test_the_median_mark_represents_three():
-    marks, readings = three_marks()
-    truth = merge_marks(marks, readings, options=MergeOptions(t0=0.3))
-    assert truth[["n_marks", "semi_major_mm"]].to_numpy().tolist() == [[3, 7.0]]
 
 
 @pytest.mark.parametrize(("choice", "size"), [("larger", 9.0), ("smaller", 6.0)])
@@ -307,9 +275,10 @@ def test_no_marks_give_an_empty_table_with_all_columns():
     assert empty.empty
 
 
+@pytest.mark.parametrize("options", [{}, {"nested": "votes"}, {"method": "linkage"}])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_table_survives_a_file(tmp_path, ending):
-    truth = merge_marks(*random_study(3))
+def test_the_table_survives_a_file(tmp_path, ending, options):
+    truth = merge_marks(*random_study(3), options=MergeOptions(**options))
     write_table(truth, tmp_path / f"truth.{ending}")
     back = read_table(tmp_path / f"truth.{ending}", "truth")
     pd.testing.assert_frame_equal(back, truth, check_exact=True, check_dtype=False)
@@ -333,29 +302,9 @@ def test_bad_axes_are_refused_with_their_row(value):
         merge_marks(marks, readings)
 
 
-def test_a_tiny_mark_is_merged_with_a_warning():
-    marks, readings = three_marks()
-    marks.loc[1, ["semi_major_mm", "semi_minor_mm"]] = 1e-9
-    with pytest.warns(UserWarning, match="row 3"):
-        truth = merge_marks(marks, readings)
-    assert np.isfinite(truth["probability"]).all()
-
-
-def test_a_mark_without_a_reading_is_refused():
-    marks, readings = three_marks()
-    with pytest.raises(TableError, match="reader 'C' marked image 'i' without a reading"):
-        merge_marks(marks, readings[readings["reader_id"] != "C"])
-
-
 def test_a_mark_or_reading_listed_twice_is_refused():
     marks, readings = three_marks()
     with pytest.raises(TableError, match="already in row 2"):
         merge_marks(pd.concat([marks, marks[:1]]), readings)
     with pytest.raises(TableError, match="already in row 2"):
         merge_marks(marks, pd.concat([readings, readings[:1]]))
-
-
-def test_readings_outside_the_limits_are_refused():
-    marks, readings = three_marks()
-    with pytest.raises(TableError, match="image 'i' has 4 readings"):
-        merge_marks(marks, readings, labels=LabelOptions(n_min=5))

@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.tables import read_table, write_table
 from overread.truth import MergeOptions, merge_marks, reader_statistics
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
@@ -58,13 +56,6 @@ def test_another_label_does_not_vote():
     assert truth.set_index("mark_ids")["n_readers"].to_dict()[("one",)] == 1
 
 
-def test_votes_survive_a_file(tmp_path):
-    truth = merge_marks(*RING_AND_LESIONS, options=VOTES)
-    for name in ("truth.csv", "truth.parquet"):
-        write_table(truth, tmp_path / name)
-        pd.testing.assert_frame_equal(read_table(tmp_path / name, "truth"), truth)
-
-
 def test_a_reader_who_rings_has_found():
     """A's ring alone stands for no golden object without votes, and finds all three with them."""
     plain, nested = (
@@ -112,12 +103,3 @@ def test_votes_are_those_of_a_plain_search(seed):
         assert row.nested_mark_ids == tuple(sorted(voting))
         readers = set(members["reader_id"]) | set(own.loc[own["mark_id"].isin(voting), "reader_id"])
         assert row.n_readers == len(readers)
-
-
-@pytest.mark.parametrize("method", ["star", "components", "dbscan", "fusion"])
-def test_votes_never_take_readers_away(method):
-    plain, nested = (
-        merge_marks(*RING_AND_LESIONS, options=MergeOptions(method=method, nested=how)).set_index("truth_id")
-        for how in ("no", "votes")
-    )
-    assert (nested["n_readers"] >= plain["n_readers"].reindex(nested.index)).all()

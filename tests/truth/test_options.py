@@ -21,7 +21,9 @@ from overread.truth import LabelOptions, MergeOptions
         (MergeOptions, {"full_size": float("inf")}, "full_size must be above 0"),
         (LabelOptions, {"score": "votes"}, "score 'votes' does not exist; use readers or marks"),
         (LabelOptions, {"n_min": 0}, "n_min must be at least 1"),
-        (LabelOptions, {"smallest_probability": -0.1}, "smallest_probability"),
+        (LabelOptions, {"smallest_probability": float("nan")}, "smallest_probability"),
+        (LabelOptions, {"n_max": -1}, "n_max must be at least 1"),
+        (LabelOptions, {"depression": 2.0}, "depression"),
     ],
 )
 def test_what_means_nothing_is_refused(options, given, words):

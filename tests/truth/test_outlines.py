@@ -6,7 +6,6 @@ import pytest
 import shapely
 
 from overread.marks import Ellipse
-from overread.tables import read_table, write_table
 from overread.truth import MergeOptions, merge_marks
 from overread.truth._outlines import mean_ellipses, outline_spread
 
@@ -51,17 +50,6 @@ def test_one_mark_is_its_own_mean_to_the_last_bit():
     np.testing.assert_array_equal(means, ellipses)
 
 
-@pytest.mark.parametrize("turn", [17.0, 90.0, 163.0])
-def test_the_mean_turns_with_the_marks(turn):
-    ellipses, groups = random_ellipses(1, 5), np.zeros(5, np.int64)
-    c, s = np.cos(np.radians(turn)), np.sin(np.radians(turn))
-    (mean,), rotation = mean_ellipses(ellipses, groups, np.ones(5)), np.array([[c, -s], [s, c]])
-    turned = np.column_stack([ellipses[:, :2] @ rotation.T, ellipses[:, 2:4], ellipses[:, 4] + turn])
-    (again,) = mean_ellipses(turned, groups, np.ones(5))
-    assert root_matrix(again) == pytest.approx(rotation @ root_matrix(mean) @ rotation.T)
-    assert again[:2] == pytest.approx(rotation @ mean[:2])
-
-
 def test_the_spread_is_that_of_shapely():
     ellipses, groups = random_ellipses(2, 6), np.array([0, 0, 1, 1, 1, 2])
     means = mean_ellipses(ellipses, groups, np.ones(6))
@@ -93,9 +81,3 @@ def test_every_rule_has_either_outline(method):
     marked = merge_marks(*study(), options=MergeOptions(method=method, outline="representative"))
     assert marked["x_mm"].isin([10.0, 11.0, 60.0]).all()
     assert "mark_iou" not in marked
-
-
-def test_the_spread_survives_a_file(tmp_path):
-    truth = merge_marks(*study(), options=MergeOptions(method="linkage"))
-    write_table(truth, tmp_path / "truth.csv")
-    pd.testing.assert_frame_equal(read_table(tmp_path / "truth.csv", "truth"), truth, check_dtype=False)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import shapely
 
-from overread.errors import InvalidInputError
 from overread.marks import Ellipse
 from overread.truth import MergeOptions
-from overread.truth._pairs import hitting_pairs, thresholds
+from overread.truth._pairs import hitting_pairs, overlapping_pairs, thresholds
 
 OPTIONS = [
     MergeOptions(),
@@ -60,41 +59,24 @@ def test_thresholds_follow_the_paper(options):
 def test_pairs_follow_the_paper(options):
     rng = np.random.default_rng(1)
     marks = random_marks(rng, 60)
-    images, readers = rng.integers(0, 3, 60), rng.integers(0, 4, 60)
+    images = rng.integers(0, 3, 60)
     shapes = [shapely.Polygon(Ellipse(*mark).outline(1024)) for mark in marks]
-    pairs = hitting_pairs(images, marks, options, readers=readers)
+    pairs = hitting_pairs(overlapping_pairs(images, marks), marks, marks, options)
     found = {frozenset(pair) for pair in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)}
     assert len(found) == len(pairs) > 5
     for i, j in combinations(range(60), 2):
         share = shapes[i].intersection(shapes[j]).area / max(shapes[i].area, shapes[j].area)
         threshold = paper_threshold(marks[i], marks[j], options)
         if abs(share - threshold) > 1e-4:
-            allowed = images[i] == images[j] and readers[i] != readers[j]
-            assert ({i, j} in found) == (allowed and share > threshold)
+            assert ({i, j} in found) == (images[i] == images[j] and share > threshold)
 
 
 def test_shares_are_those_of_shapely():
     rng = np.random.default_rng(2)
     marks = random_marks(rng, 50)
     shapes = [shapely.Polygon(Ellipse(*mark).outline(2048)) for mark in marks]
-    pairs = hitting_pairs(np.zeros(50, dtype=np.int64), marks, MergeOptions(threshold="fixed", t0=0.0))
+    pairs = overlapping_pairs(np.zeros(50, dtype=np.int64), marks)
     for i, j, share, iou in zip(pairs.first, pairs.second, pairs.share, pairs.iou, strict=True):
         common = shapes[i].intersection(shapes[j]).area
         assert share == pytest.approx(common / max(shapes[i].area, shapes[j].area), abs=1e-4)
         assert iou == pytest.approx(common / shapes[i].union(shapes[j]).area, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"t0": 1.5},
-        {"t0": float("nan")},
-        {"full_size": 0.0},
-        {"method": "kmeans"},
-        {"size": "area"},
-        {"dbscan_min_marks": 0},
-    ],
-)
-def test_options_that_mean_nothing_are_refused(options):
-    with pytest.raises(InvalidInputError, match=next(iter(options))):
-        MergeOptions(**options)

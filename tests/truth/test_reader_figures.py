@@ -40,14 +40,6 @@ def test_two_readers_who_agree_make_no_false_marks(tmp_path, capsys):
         assert row["loo_sensitivity"] is row["loo_fp_per_image"] is None
 
 
-def test_one_reader_gets_a_sentence(tmp_path, capsys):
-    study = write_study(tmp_path, {"i": "A", "j": "A"}, [("i", "A", 50), ("i", "A", 90), ("j", "A", 50)])
-    assert main(["readers", study]) == 0
-    said = capsys.readouterr().out
-    assert "No leave-one-out table" in said
-    assert "(leave-one-out)" not in said
-
-
 def test_images_with_fewer_readings_are_left_out_and_counted(tmp_path, capsys):
     """In i three agree; j has two readings, k one: the marks there are not called false."""
     marks = (

@@ -42,14 +42,6 @@ def test_lidc_clusters_are_those_of_pylidc(lidc, lidc_truth):
     assert kinds["same"] / len(theirs) >= 0.96
 
 
-def test_lidc_probabilities_never_exceed_one(lidc_truth):
-    """Some sessions mark one nodule twice; the readers are counted, not the marks."""
-    twice = lidc_truth[lidc_truth["n_marks"] > lidc_truth["n_readers"]]
-    assert 15 <= len(twice) <= 25
-    assert (twice["n_marks"] > twice["n_readings"]).any()
-    assert lidc_truth["probability"].max() == 1.0
-
-
 def test_lidc_readers_lose_sensitivity_when_they_do_not_vote(lidc):
     readers = reader_statistics(*lidc).readers
     assert (readers["loo_sensitivity"] < readers["sensitivity"]).all()

@@ -14,10 +14,10 @@ from overread.marks import ELLIPSE_COLUMNS
 from overread.truth import MergeOptions, merge_marks, rules
 from overread.truth._mark_arrays import MarkArrays
 from overread.truth._merging import find_pairs
-from overread.truth._pairs import Pairs, overlapping_pairs
+from overread.truth._pairs import overlapping_pairs
 from overread.truth.rules import GroupingRule, find_rule, list_rules
 from overread.truth.rules.dbscan import density_clusters
-from overread.truth.rules.star import components, stars
+from overread.truth.rules.star import stars
 
 
 def crowded_marks(seed, n):
@@ -58,18 +58,6 @@ def test_stars_follow_the_papers_steps(seed):
         expected.add(star)
         remaining -= star
     assert partition(stars(pairs, sizes)) == expected
-
-
-def test_components_join_chains_that_stars_split():
-    chain = Pairs(
-        np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([0.5, 0.9, 0.5]), np.array([0.4, 0.8, 0.4])
-    )
-    assert partition(components(chain, 5)) == {frozenset({0, 1, 2, 3}), frozenset({4})}
-    assert partition(stars(chain, np.array([1.0, 3.0, 2.0, 1.0, 1.0]))) == {
-        frozenset({0, 1, 2}),
-        frozenset({3}),
-        frozenset({4}),
-    }
 
 
 @pytest.mark.parametrize("min_marks", [1, 2, 3, 4])

@@ -2,6 +2,7 @@ from ._bootstrap import Bootstrap as Bootstrap
 from ._bootstrap import SortedEvents as SortedEvents
 from ._bootstrap import bootstrap as bootstrap
 from ._bootstrap import check_draws as check_draws
+from ._bootstrap import check_level as check_level
 from ._bootstrap import needed_fps as needed_fps
 from ._bootstrap import paired_interval as paired_interval
 from ._bootstrap import patient_counts as patient_counts
@@ -22,11 +23,6 @@ from ._choice import choose_setting as choose_setting
 from ._comparison import Comparison as Comparison
 from ._comparison import MeanDifference as MeanDifference
 from ._comparison import compare_models as compare_models
-from ._counting import ALPHA_FP_TARGETS as ALPHA_FP_TARGETS
-from ._counting import CHOICE_FP_TARGETS as CHOICE_FP_TARGETS
-from ._counting import REPEATS as REPEATS
-from ._counting import SINGLE_READER as SINGLE_READER
-from ._counting import SIZE_BINS_MM as SIZE_BINS_MM
 from ._counting import Counting as Counting
 from ._curve import MEASURES as MEASURES
 from ._curve import FrocCurve as FrocCurve
@@ -36,11 +32,16 @@ from ._curve import operating_points as operating_points
 from ._curve import performance_at as performance_at
 from ._curve import sensitivity_at as sensitivity_at
 from ._curve import to_fp_scale as to_fp_scale
+from ._defaults import ALPHA_FP_TARGETS as ALPHA_FP_TARGETS
 from ._defaults import CHANCE_SHIFTS as CHANCE_SHIFTS
+from ._defaults import CHOICE_FP_TARGETS as CHOICE_FP_TARGETS
 from ._defaults import FP_TARGETS as FP_TARGETS
 from ._defaults import LEVEL as LEVEL
 from ._defaults import N_BOOTSTRAP as N_BOOTSTRAP
 from ._defaults import OPERATING_FP as OPERATING_FP
+from ._defaults import REPEATS as REPEATS
+from ._defaults import SINGLE_READER as SINGLE_READER
+from ._defaults import SIZE_BINS_MM as SIZE_BINS_MM
 from ._detections import Detections as Detections
 from ._detections import ForeignTruth as ForeignTruth
 from ._detections import Spacing as Spacing

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,9 @@ from scipy.special import ndtr, ndtri, stdtrit
 from overread._terminal import count_steps
 from overread._text import short_repr
 from overread.errors import InvalidInputError
-from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._curve import MEASURES, check_targets, froc_curve, performance_at, sensitivity_at
-from overread.froc._kernels import NEVER, count_draws, sensitivity_replicates
+from overread.froc._defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
+from overread.froc._kernels import NEVER, Bytes, Ints32, count_draws, sensitivity_replicates
 from overread.froc._matching import Matching
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ LEAST_DRAWS = 100
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
     """Central interval of the replicates along the first axis; undefined replicates are left out."""
-    tail = (1 - _check_level(level)) / 2
+    tail = (1 - check_level(level)) / 2
     defined = ~np.isnan(replicates).any(axis=tuple(range(1, replicates.ndim)))
     if not defined.any():
         nothing = np.full(replicates.shape[1:], np.nan)
@@ -83,7 +83,7 @@ def rate_interval(
     2) over the number of patients. A rate that all replicates share, as those of a single patient do, says
     nothing of its own error: NaN.
     """
-    tail = (1 - _check_level(level)) / 2
+    tail = (1 - check_level(level)) / 2
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     t = stdtrit(np.full(estimate.shape, max(n_units - 1.0, 1.0)) if freedom is None else freedom, 1 - tail)
     error = defined.std(axis=0) if len(defined) and n_units > 1 else np.zeros_like(estimate)
@@ -93,8 +93,7 @@ def rate_interval(
     return estimate * np.exp(-relative), upper
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StandardInterval:
+class StandardInterval(NamedTuple):
     """Estimate +- z standard errors, and the two-sided p-value of "zero" that belongs to it; NaN: not known."""
 
     lower: Floats
@@ -112,7 +111,7 @@ def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level:
     than two patients with a target (``n_units``): interval and p-value are NaN. No difference at all, in the
     data of several patients and in every replicate, is 0 to 0 with p = 1.
     """
-    z = float(ndtri(0.5 + _check_level(level) / 2))
+    z = float(ndtri(0.5 + check_level(level) / 2))
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     error = defined.std(axis=0, ddof=1) if len(defined) > 1 else np.full(estimate.shape, np.nan)
     equal = (np.abs(estimate) <= ROUNDING) & (error <= ROUNDING)
@@ -140,7 +139,7 @@ def paired_interval(
 
     Replicates of fewer than two such patients say nothing: NaN.
     """
-    z = float(ndtri(0.5 + _check_level(level) / 2))
+    z = float(ndtri(0.5 + check_level(level) / 2))
     defined = replicates[~np.isnan(replicates)]
     if n_units < 2 or len(defined) < 2:
         return float("nan"), float("nan")
@@ -166,7 +165,7 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL
         raise InvalidInputError(f"found={k}, total={n}: need 0 <= found <= total")
     n = np.where(n > 0, n, np.nan)
     p = k / n
-    z2 = float(ndtri(0.5 + _check_level(level) / 2)) ** 2
+    z2 = float(ndtri(0.5 + check_level(level) / 2)) ** 2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     # Exactly 0 and 1 at the ends, where the difference of two equal terms leaves rounding.
@@ -175,14 +174,14 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL
 
 def check_draws(n_bootstrap: int, level: float) -> None:
     """Refuse fewer draws than the ends of an interval can rest on."""
-    least = max(LEAST_DRAWS, math.ceil(2 / (1 - _check_level(level)) * (1 - ROUNDING)))
+    least = max(LEAST_DRAWS, math.ceil(2 / (1 - check_level(level)) * (1 - ROUNDING)))
     if n_bootstrap < least:
         raise InvalidInputError(
             f"n_bootstrap={n_bootstrap}: intervals of level {level:g} need at least {least:,} draws"
         )
 
 
-def _check_level(level: float) -> float:
+def check_level(level: float) -> float:
     """Refuse a confidence level that is not between 0 and 1."""
     if not 0 < level < 1:
         raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
@@ -283,18 +282,17 @@ def bootstrap(
     n_bootstrap, seed
         Number of replicates; the same seed gives the same replicates, and the same patients for every model.
     """
-    patients = patient_counts(matching.n_patients, n_bootstrap, seed)
+    n_units = patients_of_measures(matching)
     if thresholds is not None:
         points = performance_at(matching, thresholds)
         points.insert(0, "fp_target", np.nan)
         table = _patient_table(matching, points["threshold"].to_numpy())
-        replicates = stack_blocks([_replicate_locked(counts, table) for counts in patients])
-        return Bootstrap(points, replicates, patients_of_measures(matching), _variance_freedom(table))
+        drawn = patient_counts(matching.n_patients, n_bootstrap, seed)
+        replicates = stack_blocks([_replicate_locked(counts, table) for counts in drawn])
+        return Bootstrap(points, replicates, n_units, _variance_freedom(table))
     targets = check_targets(fp_targets)
-    points = estimates_at(matching, targets)
-    events = SortedEvents.of(matching, needed_fps(matching, targets))
-    replicates = stack_blocks([replicate_sensitivities(events, counts, targets) for counts in patients])
-    return Bootstrap(points, replicates, patients_of_measures(matching))
+    replicates = replicate_at_targets(matching, targets, n_bootstrap, seed)
+    return Bootstrap(estimates_at(matching, targets), replicates, n_units)
 
 
 def patient_counts(
@@ -319,21 +317,15 @@ def patient_counts(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedEvents:
-    """A matching sorted once, as ``sensitivity_replicates`` walks it.
+    """A matching sorted once; ``arrays`` are what ``sensitivity_replicates`` walks, in its order.
 
-    Only the best of the ``n_fps`` false positives are sorted: few replicates need more than the
-    largest target times the number of images, and those that do fall back on all of them.
+    Only the best of the false positives are sorted: few replicates need more than the largest target times
+    the number of images, and those that do fall back on all of them.
     """
 
     matching: Matching
-    n_fps: int
     fp_scores: Floats
-    fp_patients: NDArray[np.int32]
-    item_ranks: Ints
-    item_patients: NDArray[np.int32]
-    item_is_image: NDArray[np.uint8]
-    item_reached: NDArray[np.uint8]
-    images_of_patient: NDArray[np.int32]
+    arrays: tuple[Ints32, Floats, Ints32, Ints, Ints32, Bytes, Bytes]
 
     @classmethod
     def of(cls, matching: Matching, n_best: int | None) -> SortedEvents:
@@ -341,22 +333,23 @@ class SortedEvents:
         best = best_false_positives(matching, n_best)
         fp_scores = matching.fp_scores[best]
         items = (matching.targets(), matching.positive_images())
-        scores = np.concatenate([item.scores for item in items])
-        findable = np.concatenate([item.findable for item in items])
+        scores, findable, images, reached = (
+            np.concatenate([getattr(item, name) for item in items])
+            for name in ("scores", "findable", "images", "reached")
+        )
         ranks = np.where(findable, len(best) - np.searchsorted(fp_scores[::-1], scores, side="left"), NEVER)
         order = np.argsort(-scores, kind="stable")
         patients = matching.patients.astype(np.int32)
-        return cls(
-            matching=matching,
-            n_fps=len(matching.fp_scores),
-            fp_scores=fp_scores,
-            fp_patients=patients[matching.fp_images[best]],
-            item_ranks=ranks[order],
-            item_patients=patients[np.concatenate([item.images for item in items])[order]],
-            item_is_image=(order >= matching.n_gts).astype(np.uint8),
-            item_reached=np.concatenate([item.reached for item in items])[order].astype(np.uint8),
-            images_of_patient=np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
+        arrays = (
+            np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
+            fp_scores,
+            patients[matching.fp_images[best]],
+            ranks[order],
+            patients[images[order]],
+            (order >= matching.n_gts).astype(np.uint8),
+            reached[order].astype(np.uint8),
         )
+        return cls(matching, fp_scores, arrays)
 
 
 def needed_fps(matching: Matching, fp_targets: Floats) -> int:
@@ -390,26 +383,22 @@ def replicate_sensitivities(
     shown = np.empty((n_replicates, n_targets, 3), dtype=np.int64)
     totals = np.empty((n_replicates, 5), dtype=np.int64)
     excluded = np.empty((n_replicates, n_targets), dtype=np.int64)
-    sensitivity_replicates(
-        counts,
-        events.images_of_patient,
-        events.fp_scores,
-        events.fp_patients,
-        events.item_ranks,
-        events.item_patients,
-        events.item_is_image,
-        events.item_reached,
-        fp_targets[order],
-        shown,
-        totals,
-        excluded,
-    )
-    if len(events.fp_scores) < events.n_fps and (excluded == len(events.fp_scores)).any():
-        everything = SortedEvents.of(events.matching, None)
-        return replicate_sensitivities(everything, counts, fp_targets)
+    sensitivity_replicates(counts, *events.arrays, fp_targets[order], shown, totals, excluded)
+    n_fps = len(events.fp_scores)
+    if n_fps < len(events.matching.fp_scores) and (excluded == n_fps).any():
+        return replicate_sensitivities(SortedEvents.of(events.matching, None), counts, fp_targets)
     restored = np.empty_like(shown)
     restored[:, order] = shown
     return _quotients(restored[..., 2], restored[..., 0], restored[..., 1], totals)
+
+
+def replicate_at_targets(
+    matching: Matching, fp_targets: Floats, n_bootstrap: int, seed: int | np.random.SeedSequence
+) -> dict[str, Floats]:
+    """Replicates of :func:`replicate_sensitivities` over resampled patients."""
+    events = SortedEvents.of(matching, needed_fps(matching, fp_targets))
+    counts = patient_counts(matching.n_patients, n_bootstrap, seed)
+    return stack_blocks([replicate_sensitivities(events, block, fp_targets) for block in counts])
 
 
 def _patient_table(matching: Matching, thresholds: Floats) -> Floats:
@@ -450,14 +439,11 @@ def _replicate_locked(counts: NDArray[np.uint8], table: Floats) -> dict[str, Flo
 
 def _quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLike) -> dict[str, Floats]:
     """Divide counts by totals (GTs, images with a GT, the same reached, images); NaN for 0/0."""
-    total = np.asarray(totals, dtype=np.float64).T[..., None]
+    total = np.asarray(totals, dtype=np.float64).T[[4, 0, 1, 2, 3], ..., None]
+    counts = (fps, gts, images, gts, images)
     with np.errstate(invalid="ignore"):
-        found = (np.asarray(gts), np.asarray(images)) * 2
-        ratios = {
-            name: np.asarray(top / bottom)
-            for name, top, bottom in zip(MEASURES, found, total[:4], strict=True)
-        }
-        return {"fp_per_image": np.asarray(fps / total[4])} | ratios
+        quotients = [np.asarray(count) / one for count, one in zip(counts, total, strict=True)]
+    return dict(zip(("fp_per_image", *MEASURES), quotients, strict=True))
 
 
 def stack_blocks(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:

@@ -29,7 +29,7 @@ from scipy.special import logit, xlogy
 from overread._text import short_repr
 from overread.errors import InvalidInputError
 from overread.froc._bootstrap import patient_counts, percentile_interval
-from overread.froc._counting import LEVEL, N_BOOTSTRAP
+from overread.froc._defaults import LEVEL, N_BOOTSTRAP
 from overread.froc._kernels import sum_cross_entropy, sum_fitted
 from overread.froc.merit._figures_of_merit import patient_groups
 
@@ -180,11 +180,20 @@ def calibration(
     n_bootstrap, seed, level
         Replicates (0: no intervals), their seed, and the level of the intervals.
     """
-    p, y, weight = _check_bags(probabilities, labels, sample_weight)
+    p, y = _unit_interval(probabilities, "probabilities"), _unit_interval(labels, "labels")
+    weight = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if not len(p) == len(y) == len(weight) or weight.ndim != 1:
+        raise InvalidInputError(f"{len(p)} probabilities, {len(y)} labels and {len(weight)} weights")
+    if not len(p):
+        raise InvalidInputError("there are no bags to calibrate")
+    if not np.all(np.isfinite(weight) & (weight >= 0)) or not weight.sum() > 0:
+        raise InvalidInputError("sample_weight needs finite weights of at least 0, not all of them 0")
+    weight = weight / weight.mean()
     group, n_patients = patient_groups(patients, len(p))
     edges = _bin_edges(p, n_bins, strategy)
+    n_bins = len(edges) - 1
     bins = np.searchsorted(edges[1:-1], p, side="left")
-    z, sums = clip_logit(p), _sum_patients(p, y, weight, bins, len(edges) - 1, group, n_patients)
+    z, sums = clip_logit(p), _sum_patients(p, y, weight, bins, n_bins, group, n_patients)
     estimate = summarize(z, y, weight, sums)
     replicates = np.empty((0, len(estimate)))
     # A single patient drawn again and again says nothing of how patients vary.
@@ -193,21 +202,26 @@ def calibration(
         replicates = np.vstack(
             [_replicate_summaries(z, y, weight, group, sums, estimate, counts) for counts in drawn]
         )
-    intervals = [_add_interval(value, replicates[:, i], level) for i, value in enumerate(estimate)]
+    intervals = []
+    for value, drawn_values in zip(estimate, replicates.T, strict=True):
+        ends = percentile_interval(drawn_values[np.isfinite(drawn_values), None], level)
+        intervals.append(Interval(float(value), *(float(end[0]) for end in ends)))
     # A bag of weight 0 must not turn an infinite divergence into NaN.
-    y_used, used = y[weight > 0], weight[weight > 0] / weight.sum()
-    means = np.full_like(y_used, used @ y_used)
-    brier, kl = (float(used @ values) for values in _compare_labels(means, y_used))
-    brier_interval, kl_interval, slope, intercept, offset = intervals[:5]
+    y_used, share = y[weight > 0], weight[weight > 0] / weight.sum()
+    brier, kl = (float(share @ one) for one in _compare_labels(np.full_like(y_used, share @ y_used), y_used))
+    total, sum_of_p = (np.bincount(bins, weights=one, minlength=n_bins) for one in (weight, weight * p))
+    used = np.flatnonzero(total > 0)
+    labels_of_bins = np.array([(one.estimate, one.lower, one.upper) for one in intervals[5:]])[used]
+    label, label_lower, label_upper = labels_of_bins.T
+    n_bags = np.bincount(bins, minlength=n_bins)[used]
+    mean_probability = sum_of_p[used] / total[used]
+    reliability = ReliabilityCurve(edges, mean_probability, label, label_lower, label_upper, n_bags)
+    names = ("brier", "kl", "slope", "intercept", "offset")
     return Calibration(
-        brier=brier_interval,
-        kl=kl_interval,
-        slope=slope,
-        intercept=intercept,
-        offset=offset,
+        **dict(zip(names, intervals[:5], strict=True)),
         brier_of_the_mean=brier,
         kl_of_the_mean=kl,
-        reliability=_curve_of(p, y, weight, bins, edges, intervals[5:]),
+        reliability=reliability,
         n_bags=len(p),
         n_patients=n_patients,
         level=level,
@@ -232,19 +246,14 @@ def _replicate_summaries(
         drawn = weight * count[group]
         intercept, slope = recalibrate(z, y, drawn, start=estimate[[3, 2]])
         fits.append([slope, intercept, offset_in_the_large(z, y, drawn, start=estimate[4])])
-    return _join_summary(_means_of(counts.astype(np.float64) @ sums), np.array(fits))
+    return _summarize_sums(counts.astype(np.float64) @ sums, np.array(fits))
 
 
 def summarize(z: FloatArray, y: FloatArray, weight: FloatArray, sums: FloatArray) -> FloatArray:
     """Brier, KL, slope, intercept, offset, then the mean label of each bin; ``sums`` as of :func:`_sum_patients`."""
     intercept, slope = recalibrate(z, y, weight, start=np.zeros(2))
     fit = np.array([[slope, intercept, offset_in_the_large(z, y, weight)]])
-    return _join_summary(_means_of(sums.sum(axis=0, keepdims=True)), fit)[0]
-
-
-def _join_summary(means: FloatArray, fits: FloatArray) -> FloatArray:
-    """Put the three numbers of the recalibration behind Brier and KL."""
-    return np.hstack([means[:, :2], fits, means[:, 2:]])
+    return _summarize_sums(sums.sum(axis=0, keepdims=True), fit)[0]
 
 
 def _sum_patients(
@@ -266,12 +275,12 @@ def _sum_patients(
     return np.hstack([np.stack(sums, axis=1), *by_bin])
 
 
-def _means_of(sums: FloatArray) -> FloatArray:
-    """Brier, KL and the mean label of each bin, from rows of sums; NaN where the weight is 0."""
+def _summarize_sums(sums: FloatArray, fits: FloatArray) -> FloatArray:
+    """Brier, KL, the three numbers of the recalibration, the mean label of each bin; NaN where the weight is 0."""
     totals, labels = np.hsplit(sums[:, 4:], 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         brier, kl = sums[:, 1] / sums[:, 0], np.where(sums[:, 3] > 0, np.inf, sums[:, 2] / sums[:, 0])
-        return np.column_stack([brier, kl, labels / totals])
+        return np.column_stack([brier, kl, fits, labels / totals])
 
 
 def _compare_labels(p: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -292,57 +301,6 @@ def _bin_edges(p: FloatArray, n_bins: int, strategy: str) -> FloatArray:
         raise InvalidInputError(f"strategy={strategy!r}: use 'quantile' or 'uniform'")
     inner = np.unique(np.quantile(p, np.arange(1, n_bins) / n_bins))
     return np.concatenate([[0.0], inner[(inner > 0) & (inner < 1)], [1.0]])
-
-
-def _bin_means(values: FloatArray, weight: FloatArray, bins: NDArray[np.intp], n_bins: int) -> FloatArray:
-    """Weighted mean of each bin; NaN where it is empty."""
-    total = np.bincount(bins, weights=weight, minlength=n_bins)
-    sums = np.bincount(bins, weights=weight * values, minlength=n_bins)
-    return np.divide(sums, total, out=np.full(n_bins, np.nan), where=total > 0)
-
-
-def _curve_of(
-    p: FloatArray,
-    y: FloatArray,
-    weight: FloatArray,
-    bins: NDArray[np.intp],
-    edges: FloatArray,
-    labels: list[Interval],
-) -> ReliabilityCurve:
-    """Reliability curve without its empty bins."""
-    n_bins = len(edges) - 1
-    n_bags = np.bincount(bins, minlength=n_bins)
-    used = np.flatnonzero(np.bincount(bins, weights=weight, minlength=n_bins) > 0)
-    return ReliabilityCurve(
-        edges=edges,
-        mean_probability=_bin_means(p, weight, bins, n_bins)[used],
-        mean_label=np.array([labels[i].estimate for i in used]),
-        label_lower=np.array([labels[i].lower for i in used]),
-        label_upper=np.array([labels[i].upper for i in used]),
-        n_bags=n_bags[used],
-    )
-
-
-def _add_interval(value: float, replicates: FloatArray, level: float) -> Interval:
-    """Estimate with the percentile interval of its finite replicates."""
-    finite = replicates[np.isfinite(replicates)]
-    lower, upper = percentile_interval(finite[:, None], level)
-    return Interval(float(value), float(lower[0]), float(upper[0]))
-
-
-def _check_bags(
-    probabilities: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Probabilities, labels and weights as floats of one length, in their ranges."""
-    p, y = _unit_interval(probabilities, "probabilities"), _unit_interval(labels, "labels")
-    weight = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if not len(p) == len(y) == len(weight) or weight.ndim != 1:
-        raise InvalidInputError(f"{len(p)} probabilities, {len(y)} labels and {len(weight)} weights")
-    if not len(p):
-        raise InvalidInputError("there are no bags to calibrate")
-    if not np.all(np.isfinite(weight) & (weight >= 0)) or not weight.sum() > 0:
-        raise InvalidInputError("sample_weight needs finite weights of at least 0, not all of them 0")
-    return p, y, weight / weight.mean()
 
 
 def _unit_interval(values: ArrayLike, name: str) -> FloatArray:

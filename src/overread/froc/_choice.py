@@ -41,15 +41,11 @@ from overread._text import short_repr
 from overread.errors import InvalidInputError
 from overread.froc._bootstrap import (
     ROUNDING,
-    SortedEvents,
     estimates_at,
-    needed_fps,
-    patient_counts,
-    replicate_sensitivities,
-    stack_blocks,
+    replicate_at_targets,
 )
-from overread.froc._counting import ALPHA_FP_TARGETS, CHOICE_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
 from overread.froc._curve import check_targets
+from overread.froc._defaults import ALPHA_FP_TARGETS, CHOICE_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
 from overread.froc._matching import Matching
 from overread.models import find_best, take_sparsest
 
@@ -291,14 +287,10 @@ def choose_alpha(
     """
     rule = rule or AlphaRule()
     targets = check_targets(rule.fp_targets)
-    seeds = np.random.SeedSequence(seed).spawn(2)
+    sets = (training.matchings("training", len(models)), validation.matchings("validation", len(models)))
     (train, train_replicates), (valid, valid_replicates) = (
         _judge(matchings, targets, n_bootstrap, child)
-        for matchings, child in zip(
-            (training.matchings("training", len(models)), validation.matchings("validation", len(models))),
-            seeds,
-            strict=True,
-        )
+        for matchings, child in zip(sets, np.random.SeedSequence(seed).spawn(2), strict=True)
     )
     errors = _find_errors(valid, train_replicates, valid_replicates)
     excess = rule.excess(train, valid, errors)
@@ -311,8 +303,18 @@ def choose_alpha(
             f"the choice would need all bounds {widening:.3f} wider",
             stacklevel=2,
         )
+    tables, intervals = [], []
+    for f, target in enumerate(targets):
+        table, accepted = models.frame(), excess[:, f] <= ROUNDING
+        table.insert(0, "fp_target", target)
+        for k, measure in enumerate(JUDGED):
+            table[f"training_{measure}"] = train[:, f, k]
+            table[f"validation_{measure}"] = valid[:, f, k]
+            table[f"{measure}_gap"] = train[:, f, k] - valid[:, f, k]
+        tables.append(table.assign(accepted=accepted))
+        alphas = table["lam"][accepted]
+        intervals.append((target, alphas.min(), alphas.max(), len(alphas)))
     frequencies, disjoint_share = _bootstrap_choices(train_replicates, valid_replicates, errors, models, rule)
-    table = _choice_table(models, targets, train, valid, excess <= ROUNDING)
     return AlphaChoice(
         position=position,
         lam=float(models.alphas[position]),
@@ -320,31 +322,15 @@ def choose_alpha(
         n_features=int(models.n_features[position]),
         intersects=intersects,
         widening=0.0 if intersects else widening,
-        table=table,
-        intervals=_accepted_intervals(table),
+        table=pd.concat(tables, ignore_index=True),
+        intervals=pd.DataFrame(intervals, columns=["fp_target", "lowest", "highest", "n_accepted"]),
         frequencies=models.frame().assign(frequency=frequencies),
         disjoint_share=disjoint_share,
     )
 
 
-def _choice_table(
-    models: PathModels, targets: Floats, train: Floats, valid: Floats, accepted: NDArray[np.bool_]
-) -> pd.DataFrame:
-    """Return one row per FP value and model, as Figure 3 shows them."""
-    rows = []
-    for f, target in enumerate(targets):
-        columns = models.frame()
-        columns.insert(0, "fp_target", target)
-        for k, measure in enumerate(JUDGED):
-            columns[f"training_{measure}"] = train[:, f, k]
-            columns[f"validation_{measure}"] = valid[:, f, k]
-            columns[f"{measure}_gap"] = train[:, f, k] - valid[:, f, k]
-        rows.append(columns.assign(accepted=accepted[:, f]))
-    return pd.concat(rows, ignore_index=True)
-
-
 def _judge(
-    matchings: Iterable[Matching], targets: Floats, n_bootstrap: int, seed: np.random.SeedSequence
+    matchings: Iterable[Matching], targets: Floats, n_bootstrap: int, seed: int | np.random.SeedSequence
 ) -> tuple[Floats, Floats]:
     """Sensitivities (model, FP value, GT or image), each model at its own threshold, and their replicates.
 
@@ -353,12 +339,10 @@ def _judge(
     """
     estimates, replicates = [], []
     for matching in matchings:
+        if not matching.n_gts:
+            raise InvalidInputError("there is no target to find: every set that a choice rests on needs one")
         estimates.append(estimates_at(matching, targets)[list(JUDGED)].to_numpy())
-        if np.isnan(estimates[-1]).any():
-            raise InvalidInputError("choose_alpha: the training or the validation set has no target to find")
-        events = SortedEvents.of(matching, needed_fps(matching, targets))
-        counts = patient_counts(matching.n_patients, n_bootstrap, seed)
-        values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
+        values = replicate_at_targets(matching, targets, n_bootstrap, seed)
         replicates.append(np.stack([values[measure] for measure in JUDGED], axis=2))
     return np.stack(estimates), np.stack(replicates, axis=1)
 
@@ -374,7 +358,7 @@ def _find_errors(valid: Floats, train_replicates: Floats, valid_replicates: Floa
 
 def _deviation(replicates: Floats) -> Floats:
     """Compute the standard deviation over the replicates that exist; 0 where there are fewer than two."""
-    usable = replicates[~np.isnan(replicates).any(axis=(1, 2, 3))]
+    usable = replicates[~np.isnan(replicates).any(axis=tuple(range(1, replicates.ndim)))]
     return usable.std(axis=0, ddof=1) if len(usable) > 1 else np.zeros(replicates.shape[1:])
 
 
@@ -394,57 +378,8 @@ def _bootstrap_choices(
     return chosen / usable.sum(), float(disjoint / usable.sum())
 
 
-def _accepted_intervals(table: pd.DataFrame) -> pd.DataFrame:
-    """Smallest and largest accepted lambda of each FP value; NaN where none is accepted."""
-    rows = []
-    for target, part in table.groupby("fp_target", sort=False):
-        alphas = part.loc[part["accepted"], "lam"]
-        rows.append(
-            {"fp_target": target, "lowest": alphas.min(), "highest": alphas.max(), "n_accepted": len(alphas)}
-        )
-    return pd.DataFrame(rows)
-
-
 # Okabe and Ito's colours, which the colour-blind tell apart.
 ACCEPTED, OTHER, CHOSEN = "#0072B2", "#999999", "#D55E00"
-
-
-def plot_settings(table: pd.DataFrame, position: int, best: int, axes: Axes | None = None) -> Axes:
-    """Draw every setting with one standard error, those that cannot be told from the best filled."""
-    axes = empty_figure(6.0, 4.0).subplots() if axes is None else axes
-    for accepted, colour, label in ((False, OTHER, "worse"), (True, ACCEPTED, "not told from the best")):
-        rows = table[table["accepted"] == accepted]
-        axes.errorbar(
-            rows["n_features"],
-            100 * rows["sensitivity"],
-            yerr=100 * rows["standard_error"].fillna(0.0),
-            fmt="o",
-            markersize=4,
-            linewidth=0.8,
-            color=colour,
-            label=label,
-        )
-    for row, marker, size, label in ((best, "^", 9, "best"), (position, "D", 10, "chosen")):
-        place = table.iloc[row]
-        axes.plot(
-            place["n_features"],
-            100 * place["sensitivity"],
-            marker,
-            markersize=size,
-            markerfacecolor="none",
-            markeredgecolor=CHOSEN,
-            markeredgewidth=1.8,
-            linestyle="none",
-            label=f"{label} ({place['n_features']:.0f} features, {100 * place['sensitivity']:.1f} %)",
-        )
-    axes.set(xlabel="features", ylabel="out-of-fold sensitivity, %")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#E5E5E5", linewidth=0.6)
-    axes.legend(loc="lower right", frameon=False, fontsize=9)
-    return axes
-
-
-SETTING_ROUNDING = 1e-9
 
 
 @short_repr("position", "best", "fp_targets", "n_standard_errors", "table")
@@ -472,8 +407,23 @@ class SettingChoice:
     table: pd.DataFrame
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the sensitivity of every setting over its number of features, the chosen one marked."""
-        return plot_settings(self.table, self.position, self.best, axes)
+        """Draw each setting with one standard error over its features; those that equal the best are blue."""
+        axes = empty_figure(6.0, 4.0).subplots() if axes is None else axes
+        for accepted, colour, label in ((False, OTHER, "worse"), (True, ACCEPTED, "not told from the best")):
+            rows = self.table[self.table["accepted"] == accepted]
+            error = 100 * rows["standard_error"].fillna(0.0)
+            style: dict[str, Any] = {"color": colour, "label": label, "markersize": 4, "linewidth": 0.8}
+            axes.errorbar(rows["n_features"], 100 * rows["sensitivity"], yerr=error, fmt="o", **style)
+        ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": CHOSEN, "markeredgewidth": 1.8}
+        for row, marker, size, name in ((self.best, "^", 9, "best"), (self.position, "D", 10, "chosen")):
+            x, y = self.table["n_features"].iloc[row], 100 * self.table["sensitivity"].iloc[row]
+            label = f"{name} ({x:.0f} features, {y:.1f} %)"
+            axes.plot(x, y, marker, linestyle="none", markersize=size, label=label, **ring)
+        axes.set(xlabel="features", ylabel="out-of-fold sensitivity, %")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#E5E5E5", linewidth=0.6)
+        axes.legend(loc="lower right", frameon=False, fontsize=9)
+        return axes
 
 
 def choose_setting(
@@ -508,21 +458,14 @@ def choose_setting(
     if not len(sparsity):
         raise InvalidInputError("n_features: there is no setting to choose from")
     columns = read_score_columns(scores, len(sparsity), "scores")
-    values, replicates = np.empty(len(sparsity)), []
-    # One setting after the other: what is known of all candidates under each of them would be many times the scores.
-    for place, column in enumerate(columns):
-        scored = matching.with_scores(column)
-        values[place] = estimates_at(scored, targets)["gt_sensitivity"].mean()
-        if np.isnan(values[place]):
-            raise InvalidInputError("choose_setting: there is no target to find")
-        replicates.append(_replicate(scored, targets, n_bootstrap, seed))
-    return _make_choice(values, np.column_stack(replicates), sparsity, targets, n_standard_errors)
-
-
-def _make_choice(
-    values: Floats, replicates: Floats, sparsity: Floats, targets: Floats, n_standard_errors: float
-) -> SettingChoice:
-    position, best, errors = _choose(values, replicates, sparsity, n_standard_errors)
+    scored = (matching.with_scores(column) for column in columns)
+    estimates, replicates = _judge(scored, targets, n_bootstrap, seed)
+    values, replicates = estimates[..., 0].mean(axis=1), replicates[..., 0].mean(axis=2)
+    best = find_best(values, sparsity)
+    usable = replicates[~np.isnan(replicates).any(axis=1)]
+    errors = _deviation(replicates - replicates[:, [best]])
+    position = take_sparsest(values, sparsity, errors, n_standard_errors)
+    chosen = [take_sparsest(one, sparsity, errors, n_standard_errors) for one in usable]
     difference = values - values[best]
     table = pd.DataFrame(
         {
@@ -531,9 +474,9 @@ def _make_choice(
             "standard_error": np.nanstd(replicates, axis=0, ddof=1) if len(replicates) > 1 else np.nan,
             "difference": difference,
             "difference_error": errors,
-            "accepted": difference >= -n_standard_errors * errors - SETTING_ROUNDING,
+            "accepted": difference >= -n_standard_errors * errors - ROUNDING,
             "chosen": np.arange(len(values)) == position,
-            "frequency": _frequencies(replicates, sparsity, errors, n_standard_errors),
+            "frequency": np.bincount(chosen, minlength=len(sparsity)) / max(len(chosen), 1),
         }
     )
     return SettingChoice(
@@ -543,29 +486,3 @@ def _make_choice(
         n_standard_errors=float(n_standard_errors),
         table=table,
     )
-
-
-def _replicate(matching: Matching, targets: Floats, n_bootstrap: int, seed: int) -> Floats:
-    """Mean GT sensitivity of the replicates, the same patients for every setting."""
-    events = SortedEvents.of(matching, needed_fps(matching, targets))
-    counts = patient_counts(matching.n_patients, n_bootstrap, seed)
-    values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
-    return np.asarray(values["gt_sensitivity"].mean(axis=1))
-
-
-def _choose(
-    values: Floats, replicates: Floats, sparsity: Floats, n_standard_errors: float
-) -> tuple[int, int, Floats]:
-    """Return the choice, the best, and the standard error of each paired difference."""
-    best = find_best(values, sparsity)
-    differences = replicates - replicates[:, [best]]
-    usable = differences[~np.isnan(differences).any(axis=1)]
-    errors = usable.std(axis=0, ddof=1) if len(usable) > 1 else np.zeros(len(values))
-    return take_sparsest(values, sparsity, errors, n_standard_errors), best, errors
-
-
-def _frequencies(replicates: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> Floats:
-    """Share of resamplings in which the rule, with the errors found, takes each setting."""
-    usable = replicates[~np.isnan(replicates).any(axis=1)]
-    chosen = [take_sparsest(one, sparsity, errors, n_standard_errors) for one in usable]
-    return np.bincount(chosen, minlength=len(sparsity)) / max(len(chosen), 1)

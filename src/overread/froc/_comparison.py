@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,8 @@ from overread.froc._bootstrap import (
     stack_blocks,
     standard_interval,
 )
-from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._curve import MEASURES, check_targets
+from overread.froc._defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._kernels import permuted_differences
 from overread.froc._matching import Matching
 from overread.marks import ELLIPSE_COLUMNS
@@ -78,31 +79,21 @@ class Comparison:
         """
         rows = []
         for measure in MEASURES:
-            interval = self.interval_of(measure, level)
-            rows.append(
-                pd.DataFrame(
-                    {
-                        "fp_target": self.first["fp_target"],
-                        "measure": measure,
-                        "first": self.first[measure],
-                        "second": self.second[measure],
-                        "difference": self.difference(measure),
-                        "lower": interval.lower,
-                        "upper": interval.upper,
-                        "p_bootstrap": interval.p_value,
-                        "p_permutation": self.permutation_p_values(measure),
-                    }
-                )
+            table = self.first[["fp_target"]].assign(
+                measure=measure,
+                first=self.first[measure],
+                second=self.second[measure],
+                difference=self.difference(measure),
             )
+            table["lower"], table["upper"], table["p_bootstrap"] = self.interval_of(measure, level)
+            rows.append(table.assign(p_permutation=self.permutation_p_values(measure)))
         return pd.concat(rows, ignore_index=True)
 
     def mean_difference(self, measure: str, level: float = LEVEL) -> MeanDifference:
         """Second minus first in the mean over the targets."""
         estimate, replicates = self.difference(measure).mean(), self.differences[measure].mean(axis=1)
         interval = standard_interval(np.array([estimate]), replicates[:, None], self.n_units[measure], level)
-        return MeanDifference(
-            float(estimate), *(float(one[0]) for one in (interval.lower, interval.upper, interval.p_value))
-        )
+        return MeanDifference(float(estimate), *(float(one[0]) for one in interval))
 
     def difference(self, measure: str) -> Floats:
         """Second minus first, one per target."""
@@ -206,33 +197,28 @@ def _permute(
         raise InvalidInputError(f"n_permutations={n_permutations}: need at least 1")
     order = np.argsort(targets, kind="stable")
     events = PairedPlaces.of(first, second, needed_fps(first, targets))
+    n_fps = len(first.fp_scores) + len(second.fp_scores)
     generator = np.random.default_rng(seed)
     counts = np.empty((n_permutations, len(targets), 2), dtype=np.int64)
     rows = max(1, CHUNK_DRAWS // first.n_patients)
     blocks = [counts[start : start + rows] for start in range(0, n_permutations, rows)]
     for block in count_steps("permutations", blocks, n_permutations, steps=len):
         swaps = generator.integers(0, 2, size=(len(block), first.n_patients), dtype=np.uint8)
-        if events.permute(swaps, targets[order], block) and events.shortened:
+        exhausted = permuted_differences(swaps, first.n_images, *events, targets[order], block)
+        if exhausted and len(events.fp_places) < n_fps:
             events = PairedPlaces.of(first, second, None)
-            events.permute(swaps, targets[order], block)
+            permuted_differences(swaps, first.n_images, *events, targets[order], block)
     restored = np.empty_like(counts)
     restored[:, order] = counts
     return {
         "gt_sensitivity": restored[..., 0] / (first.n_gts or np.nan),
-        "image_sensitivity": restored[..., 1] / (events.n_positive_images or np.nan),
+        "image_sensitivity": restored[..., 1] / (len(np.unique(first.gt_images)) or np.nan),
     }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairedPlaces:
-    """Both models' events on one scale, as ``permuted_differences`` walks them.
+class PairedPlaces(NamedTuple):
+    """Both models' events on one scale, as ``permuted_differences`` walks them."""
 
-    ``shortened`` says that false positives beyond the largest place that matters were left out.
-    """
-
-    n_images: int
-    n_positive_images: int
-    shortened: bool
     fp_places: Floats
     fp_models: NDArray[np.uint8]
     fp_patients: NDArray[np.int32]
@@ -246,40 +232,25 @@ class PairedPlaces:
         pair = [FrocPlaces.of(model, n_best) for model in (first, second)]
         places = np.concatenate([model.fps for model in pair])
         fp_images = np.concatenate([model.fp_images for model in pair])
-        models = np.repeat(np.array([0, 1], dtype=np.uint8), [len(model.fps) for model in pair])
         order = np.argsort(places, kind="stable")
         patients = first.patients.astype(np.int32)
         images = first.positive_images().images
         return cls(
-            n_images=first.n_images,
-            n_positive_images=len(images),
-            shortened=len(places) < len(first.fp_scores) + len(second.fp_scores),
             fp_places=places[order],
-            fp_models=models[order],
+            fp_models=_number_parts(*(model.fps for model in pair))[order],
             fp_patients=patients[fp_images[order]],
             item_places=np.stack([np.concatenate([model.gts, model.images]) for model in pair], axis=1),
             item_patients=patients[np.concatenate([first.gt_images, images])],
-            item_is_image=np.repeat(np.array([0, 1], dtype=np.uint8), [first.n_gts, len(images)]),
-        )
-
-    def permute(self, swaps: NDArray[np.uint8], targets: Floats, out: NDArray[np.int64]) -> int:
-        """Fill ``out`` and return how many permutations used up all false positives."""
-        return permuted_differences(
-            swaps,
-            self.n_images,
-            self.fp_places,
-            self.fp_models,
-            self.fp_patients,
-            self.item_places,
-            self.item_patients,
-            self.item_is_image,
-            targets,
-            out,
+            item_is_image=_number_parts(first.gt_images, images),
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FrocPlaces:
+def _number_parts(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint8]:
+    """Zeros for the rows of the first array, then ones for those of the second."""
+    return np.repeat(np.array([0, 1], dtype=np.uint8), [len(first), len(second)])
+
+
+class FrocPlaces(NamedTuple):
     """Scores of one model as places on its own FROC curve; lower is better.
 
     A false positive's place is the number of false positives at or above its score. A target's place is

@@ -2,43 +2,16 @@
 
 Functions take it, commands and study settings are made from it (``docs/reference/froc.md`` has an example of each
 choice).
-
-What is meant where nobody says otherwise: one place for functions, commands and study settings.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from overread.errors import InvalidInputError
-from overread.froc._defaults import CHANCE_SHIFTS as CHANCE_SHIFTS
-from overread.froc._defaults import FP_TARGETS as FP_TARGETS
-from overread.froc._defaults import LEVEL as LEVEL
-from overread.froc._defaults import N_BOOTSTRAP as N_BOOTSTRAP
-from overread.froc._defaults import OPERATING_FP as OPERATING_FP
+from overread.froc._defaults import REPEATS, SINGLE_READER, SingleReader
 from overread.truth import HIT, HitRule
-
-SingleReader = Literal["fp", "ignore", "hit"]
-
-ALPHA_FP_TARGETS: Final = (0.5, 1.0)
-"""False positives per image at which the paper's rule for lambda has to hold (section 6.1, Figure 3)."""
-
-CHOICE_FP_TARGETS: Final = (0.5, 1.0, 2.0)
-"""False positives per image over which settings of a model are judged: the range in which detectors are used."""
-
-N_CHOICE_BOOTSTRAP: Final = 200
-"""Resamplings for a standard error, which is then known to 5 % (1 / sqrt(2 * 200))."""
-
-SINGLE_READER: Final[SingleReader] = "ignore"
-"""What a candidate on a GT of one reader counts as: nothing, as LUNA16 and MONAI do; the paper's own is "fp"."""
-
-REPEATS: Final[Literal["suppress", "count"]] = "suppress"
-"""Whether a detection on a stronger one is shown: nobody wants five circles on one nodule; the paper counts them."""
-
-SIZE_BINS_MM: Final = (0.0, 10.0, 15.0, 20.0, 1000.0)
-"""Edges of the strata by lesion size, the last open-ended in practice; set by judgement."""
-
 
 # Fingerprints and locks hold every parameter of the first three rules, as one class had them all once, under the names
 # that lengths had then, whatever their unit: files that are sealed have them.

@@ -36,7 +36,7 @@ from scipy.stats import rankdata
 
 from overread._text import short_repr
 from overread.errors import InvalidInputError
-from overread.froc._counting import FP_TARGETS
+from overread.froc._defaults import FP_TARGETS
 from overread.froc._matching import Matching
 
 Floats = NDArray[np.float64]

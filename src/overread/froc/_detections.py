@@ -66,14 +66,7 @@ IDS = (
 )
 DETECTIONS = Schema("detections", (*IDS, *OPTIONAL), ("image_id", "candidate_id"), others="any")
 TRUTH = Schema("ground truth", (*IDS, *OPTIONAL), ("image_id", "truth_id"), others="any")
-NOT_SCORES = {
-    "image_id",
-    "candidate_id",
-    "truth_id",
-    "patient_id",
-    "label",
-    *(column.name for column in OPTIONAL),
-}
+NOT_SCORES = {"label", *(column.name for column in (*IDS, *OPTIONAL))}
 
 
 @short_repr()
@@ -192,26 +185,28 @@ def read_detections(
         Naming file, place and remedy; a score that is NaN or infinite is refused.
     """
     file = Path(path)
-    if file.suffix.lower() in (".csv", ".parquet"):
-        return _detections_of_table(_read_by_schema(file, DETECTIONS), file, spacing, score_columns)
+    if _is_table(file):
+        table = _read_by_schema(file, DETECTIONS)
+        chosen = list(score_columns or _default_score_columns(table, file))
+        columns = {name: _score_values(table, name, file) for name in chosen}
+        return _assemble_detections(_place(table, file, spacing), columns)
     boxes = _chosen_category(read_box_file(file, format, box_mode=box_mode), category)
-    written = _box_frame(boxes, units)
-    frame = _place(written, str(file), spacing)
+    placed = _place(_box_frame(boxes, units), file, spacing)
     if missing := [box.place for box in boxes.boxes if box.score is None]:
         raise FormatError(f"{missing[0]}: no score; is this a file of ground truth?")
     scores = np.array([box.score for box in boxes.boxes], dtype=np.float64)
-    return _assemble_detections(frame, {model or "score": scores}, boxes.images, in_px=_is_in_px(written))
+    return _assemble_detections(placed, {model or "score": scores}, boxes.images)
 
 
 def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> Detections:
     """Read ids and places of a table of candidates, without any scores."""
     file = Path(path)
-    if file.suffix.lower() not in (".csv", ".parquet"):
+    if not _is_table(file):
         raise TableError(f"{file}: a table of candidates ends in .csv or .parquet")
     frame = _read_by_schema(file, DETECTIONS)
     if _position_kind(frame) is None:
         raise TableError(f"{file}: no positions; give x_mm and y_mm (or _px, _percent), or boxes")
-    return _assemble_detections(_place(frame, str(file), spacing), {}, None, in_px=_is_in_px(frame))
+    return _assemble_detections(_place(frame, file, spacing), {})
 
 
 def read_foreign_truth(
@@ -227,17 +222,27 @@ def read_foreign_truth(
     no size.
     """
     file = Path(path)
-    if file.suffix.lower() in (".csv", ".parquet"):
+    if _is_table(file):
         table = _read_by_schema(file, TRUTH)
-        return ForeignTruth(_truth_of_table(table, file, spacing), None, in_px=_is_in_px(table))
+        if (_position_kind(table) or "point").startswith("point"):
+            sized = (", ".join(names) for kind, names in POSITIONS.items() if not kind.startswith("point"))
+            raise TableError(
+                f"{file}: ground truth needs a place and a size; columns of one of: {'; '.join(sized)}"
+            )
+        frame, in_px = _place(table, file, spacing)
+        return ForeignTruth(frame, None, in_px=in_px)
     boxes = _chosen_category(read_box_file(file, "coco"), category)
     if boxes.images is None:
         raise FormatError(f"{file}: COCO results, not ground truth: no 'images' and 'annotations'")
     unknown = sorted({box.image_id for box in boxes.boxes} - set(boxes.images))
     if unknown:
         raise FormatError(f"{file}: image {unknown[0]!r} has annotations and is not under 'images'")
-    frame = _place(_box_frame(boxes, "px"), str(file), spacing)
+    frame, _ = _place(_box_frame(boxes, "px"), file, spacing)
     return ForeignTruth(_add_ids(frame, "truth_id"), boxes.images, in_px=True)
+
+
+def _is_table(file: Path) -> bool:
+    return file.suffix.lower() in (".csv", ".parquet")
 
 
 def _read_by_schema(path: Path, schema: Schema) -> pd.DataFrame:
@@ -256,26 +261,12 @@ def _add_ids(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     return frame.assign(**{column: [str(row + 1) for row in range(len(frame))]}).astype({column: "str"})
 
 
-def _detections_of_table(
-    frame: pd.DataFrame, path: Path, spacing: Spacing | None, score_columns: Sequence[str] | None
-) -> Detections:
-    """Positions and scores of a table."""
-    chosen = list(score_columns or _default_score_columns(frame, path))
-    scores = {name: _score_values(frame, name, path) for name in chosen}
-    if _position_kind(frame) is None:
-        return _assemble_detections(frame, scores, None)
-    return _assemble_detections(_place(frame, str(path), spacing), scores, None, in_px=_is_in_px(frame))
-
-
 def _default_score_columns(frame: pd.DataFrame, path: Path) -> list[str]:
     """``score`` where there is one, else every column that is nothing else, without a run's out-of-fold scores."""
-    if "score" in frame.columns:
+    names = list(frame.columns)
+    if "score" in names:
         return ["score"]
-    found = [
-        name
-        for name in frame.columns
-        if name not in NOT_SCORES and not out_of_fold(name, list(frame.columns))
-    ]
+    found = [name for name in names if name not in NOT_SCORES and not out_of_fold(name, names)]
     if not found:
         raise TableError(f"{path}: no score column; add one called score, or one per model")
     return found
@@ -301,31 +292,19 @@ def _score_values(frame: pd.DataFrame, name: str, path: Path) -> FloatArray:
     return values
 
 
-def _truth_of_table(frame: pd.DataFrame, path: Path, spacing: Spacing | None) -> pd.DataFrame:
-    """Ground truth with the representative ellipse, other columns kept."""
-    kind = _position_kind(frame)
-    if kind is None or kind.startswith("point"):
-        wanted = "; ".join(
-            ", ".join(names) for key, names in POSITIONS.items() if not key.startswith("point")
-        )
-        raise TableError(f"{path}: ground truth needs a place and a size; columns of one of: {wanted}")
-    return _place(frame, str(path), spacing)
-
-
 def _position_kind(frame: pd.DataFrame) -> str | None:
     """First kind of position whose columns are all there."""
     return next((kind for kind, names in POSITIONS.items() if set(names) <= set(frame.columns)), None)
 
 
-def _is_in_px(frame: pd.DataFrame) -> bool:
-    """Whether the positions of a table are in px."""
-    return (_position_kind(frame) or "").endswith("px")
+def _place(frame: pd.DataFrame, place: Path, spacing: Spacing | None) -> tuple[pd.DataFrame, bool]:
+    """Frame with centre, radius and ellipse, whatever it was given with, and whether that was in px.
 
-
-def _place(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataFrame:
-    """Frame with centre, radius and ellipse, whatever it was given with: px become mm where the spacing is given."""
+    px become mm where the spacing is given; a frame without positions is returned as it is.
+    """
     kind = _position_kind(frame)
-    assert kind is not None
+    if kind is None:
+        return frame, False
     names = POSITIONS[kind]
     values = frame[list(names)].to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
@@ -335,43 +314,29 @@ def _place(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataF
         )
     unit, scale = next(unit for unit in UNITS if kind.endswith(unit)), np.ones((len(frame), 2))
     if unit == "px" and spacing is not None:
-        unit, scale = "mm", spacings(frame["image_id"], spacing, place)
-    x, y, a, b, angle = ellipses(kind, values, scale, place)
-    others = frame.drop(columns=[name for name in names if name in frame.columns])
+        unit, scale = "mm", _spacings(frame["image_id"], spacing, place)
+    x, y, a, b, angle = _ellipses(kind, values, scale, place)
     swap = b > a
-    lengths = pd.DataFrame(
-        {
-            "x": x,
-            "y": y,
-            "radius": np.sqrt(a * b),
-            "semi_major": np.where(swap, b, a),
-            "semi_minor": np.where(swap, a, b),
-        },
-        index=others.index,
-    )
+    lengths = {"x": x, "y": y, "radius": np.sqrt(a * b)}
+    lengths |= {"semi_major": np.where(swap, b, a), "semi_minor": np.where(swap, a, b)}
+    others = frame.drop(columns=list(names))
+    columns = dict(named(pd.DataFrame(lengths, index=others.index), unit))
     turned = np.where(swap, (angle + 90) % 180, angle)
-    return others.assign(**dict(named(lengths, unit)), angle_deg=turned)
+    return others.assign(**columns, angle_deg=turned), kind.endswith("px")
 
 
-def ellipses(kind: str, values: FloatArray, scale: FloatArray, place: str) -> tuple[FloatArray, ...]:
+def _ellipses(kind: str, values: FloatArray, scale: FloatArray, place: Path) -> tuple[FloatArray, ...]:
     """Centre, the two semi-axes and the angle of the first one, scaled."""
     zeros = np.zeros(len(values))
     if kind.startswith("ellipse"):
         sound = (values[:, 2:4] > 0).all() and not (scale == 1).all()
         x, y, a, b, angle = (rescale_ellipses(values, *scale.T) if sound else values).T
     elif kind.startswith("box"):
-        x_min, y_min, x_max, y_max = values.T * np.concatenate([scale, scale], axis=1).T
-        x, y, a, b, angle = (
-            (x_min + x_max) / 2,
-            (y_min + y_max) / 2,
-            (x_max - x_min) / 2,
-            (y_max - y_min) / 2,
-            zeros,
-        )
-    elif kind.startswith("circle"):
-        x, y, a, b, angle = *(values[:, :2] * scale).T, *(values[:, 2:] * scale).T, zeros
+        low, high = values[:, :2] * scale, values[:, 2:] * scale
+        x, y, a, b, angle = *((low + high) / 2).T, *((high - low) / 2).T, zeros
     else:
-        x, y, a, b, angle = *(values * scale).T, zeros, zeros, zeros
+        radii = values[:, 2:] if kind.startswith("circle") else zeros[:, None]
+        x, y, a, b, angle = *(values[:, :2] * scale).T, *(radii * scale).T, zeros
     if not kind.startswith("point") and not np.all((a > 0) & (b > 0)):
         row = int(np.flatnonzero(~((a > 0) & (b > 0)))[0])
         raise TableError(
@@ -380,7 +345,7 @@ def ellipses(kind: str, values: FloatArray, scale: FloatArray, place: str) -> tu
     return x, y, a, b, angle % 180
 
 
-def spacings(image_ids: pd.Series[str], spacing: Spacing, place: str) -> FloatArray:
+def _spacings(image_ids: pd.Series[str], spacing: Spacing, place: Path) -> FloatArray:
     """Mm per px in x and y of each row."""
     if isinstance(spacing, Mapping):
         known = ImageNames(dict.fromkeys(spacing, "")).find_all(image_ids)
@@ -427,20 +392,15 @@ def _chosen_category(boxes: BoxFile, category: str | None) -> BoxFile:
 
 
 def _assemble_detections(
-    frame: pd.DataFrame,
+    placed: tuple[pd.DataFrame, bool],
     scores: Mapping[str, FloatArray],
-    images: tuple[str, ...] | None,
-    *,
-    in_px: bool = False,
+    images: tuple[str, ...] | None = None,
 ) -> Detections:
-    """Tables of candidates and scores with the same rows."""
+    """Tables of candidates and scores with the same rows, from what :func:`_place` gives."""
+    frame, in_px = placed
     rows = _add_ids(frame, "candidate_id")
     keys = rows[["image_id", "candidate_id"]]
     unit = unit_of(rows.columns) or "mm"
     where = [name for name in name_lengths(("x", "y", "radius"), unit) if name in rows.columns]
-    return Detections(
-        candidates=pd.concat([keys, rows[where]], axis=1),
-        scores=keys.assign(**scores),
-        images=images,
-        in_px=in_px,
-    )
+    candidates = pd.concat([keys, rows[where]], axis=1)
+    return Detections(candidates, keys.assign(**scores), images, in_px=in_px)

@@ -16,8 +16,8 @@ from overread._text import short_repr
 from overread.errors import FormatError, InvalidInputError, LeakageError
 from overread.files import Seal, digest_of_value, parse_json, read_regular, write_atomically
 from overread.froc._bootstrap import bootstrap
-from overread.froc._counting import LEVEL, N_BOOTSTRAP
 from overread.froc._curve import operating_points
+from overread.froc._defaults import LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching
 
 SCHEMA = "overread.locked-operating-point/2"
@@ -109,7 +109,14 @@ class LockedOperatingPoint:
         fingerprint = test.fingerprint()
         if fingerprint == self.data_sha256:
             raise LeakageError("the operating point was locked on these very data: they cannot be its test")
-        self._refuse_shared(test)
+        for kind, own, others in zip(
+            ("images", "patients"), (self.image_hashes, self.patient_hashes), test.hash_members(), strict=True
+        ):
+            if shared := len(set(own) & set(others)):
+                raise LeakageError(
+                    f"the test shares {shared} of its {len(others)} {kind} with the data the operating point was "
+                    "locked on: take them out of one of the two"
+                )
         result = bootstrap(test, thresholds=[self.threshold], n_bootstrap=n_bootstrap, seed=seed)
         return LockedEvaluation(
             lock_checksum=self.checksum,
@@ -119,19 +126,6 @@ class LockedOperatingPoint:
             threshold=self.threshold,
             intervals=result.intervals(level),
         )
-
-    def _refuse_shared(self, test: Matching) -> None:
-        members = test.hash_members()
-        for kind, own, others in (
-            ("images", self.image_hashes, members.images),
-            ("patients", self.patient_hashes, members.patients),
-        ):
-            shared = len(set(own) & set(others))
-            if shared:
-                raise LeakageError(
-                    f"the test shares {shared} of its {len(others)} {kind} with the data the operating point was "
-                    "locked on: take them out of one of the two"
-                )
 
 
 @short_repr("threshold", "locked_at", "evaluated_at", "intervals")
@@ -157,21 +151,22 @@ def lock_operating_point(source: Matching, *, fp_target: float, model: str = "sc
         raise InvalidInputError("there is no score to lock: no candidate is a hit or a false positive")
     if not np.isfinite(point["threshold"]):
         raise InvalidInputError(f"no threshold has at most {fp_target} FP per image: the best score has more")
-    members = source.hash_members()
+    image_hashes, patient_hashes = source.hash_members()
+    found = {name: float(point[name]) for name in ("gt_sensitivity", "image_sensitivity")}
     return LockedOperatingPoint(
         model=model,
         threshold=float(point["threshold"]),
         fp_target=float(fp_target),
         fp_per_image=float(point["fp_per_image"]),
-        gt_sensitivity=_none_for_nan(point["gt_sensitivity"]),
-        image_sensitivity=_none_for_nan(point["image_sensitivity"]),
+        # JSON has no NaN: an undefined sensitivity is null.
+        **{name: None if np.isnan(value) else value for name, value in found.items()},
         rule=source.counting.rule_record(),
         options=source.counting.option_record(),
         data_sha256=source.fingerprint(),
         n_images=source.n_images,
         n_gts=source.n_gts,
-        image_hashes=members.images,
-        patient_hashes=members.patients,
+        image_hashes=image_hashes,
+        patient_hashes=patient_hashes,
         versions={"overread": __version__, "numpy": np.__version__, "python": platform.python_version()},
         written_at=_utc_now(),
     )
@@ -195,11 +190,6 @@ def _check_record(document: Any, names: set[str]) -> dict[str, Any]:
             raise ValueError(f"{name} is not a list of text")
         record[name] = tuple(record[name])
     return record
-
-
-def _none_for_nan(value: float) -> float | None:
-    """JSON has no NaN: an undefined sensitivity is null."""
-    return None if np.isnan(value) else float(value)
 
 
 def _utc_now() -> str:

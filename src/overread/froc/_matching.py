@@ -4,19 +4,11 @@ Conventions: an image without candidates and without GTs still counts in the num
 a GT that has to be found: the golden ones (two readers or more), and with ``single_reader="hit"`` the
 others too. A missed target has score minus infinity, whatever the scale of the scores, so logits work as
 well as probabilities.
-
-Checks of the tables and arrays that a user hands to :func:`overread.froc.match_detections`.
-
-One mark per place: a detection that lies on a stronger one is a repeat of it.
-
-Two detections lie on each other when their centres are closer than the larger of their radii. The strongest of an
-image is shown; of the others, from strong to weak, each that lies on none that is shown already.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -38,7 +30,7 @@ Bools = NDArray[np.bool_]
 
 def check_image_ids(images: pd.DataFrame) -> NDArray[np.object_]:
     """Ids of the images, each once; no images at all is an error."""
-    _require_column("images", images, "image_id")
+    _require_columns("images", images, "image_id")
     if images.empty:
         raise TableError("images: no rows; FP per image needs every image that was read, found or not")
     ids = images["image_id"]
@@ -49,22 +41,23 @@ def check_image_ids(images: pd.DataFrame) -> NDArray[np.object_]:
     return ids.to_numpy(dtype=object)
 
 
-def patient_codes(images: pd.DataFrame) -> Ints:
-    """Code of each image's patient; without a patient_id column every image stands for itself."""
+def _patient_codes(images: pd.DataFrame) -> tuple[Ints, NDArray[np.object_] | None]:
+    """Code of each image's patient, and the ids by code; without patient_id every image stands for itself."""
     if "patient_id" not in images.columns:
-        return np.arange(len(images))
+        return np.arange(len(images)), None
     patients = images["patient_id"]
     if patients.isna().any():
         row = int(np.flatnonzero(patients.isna())[0])
         raise TableError(
             f"images, row {row}, column patient_id: missing; fill it, or drop the column to resample images"
         )
-    return np.asarray(pd.factorize(patients)[0], dtype=np.int64)
+    codes, ids = pd.factorize(patients)
+    return np.asarray(codes, dtype=np.int64), np.asarray(ids, dtype=object)
 
 
 def image_codes(name: str, table: pd.DataFrame, index: pd.Index) -> Ints:
     """Position of each row's image in the images table."""
-    _require_column(name, table, "image_id")
+    _require_columns(name, table, "image_id")
     codes = np.asarray(index.get_indexer(pd.Index(table["image_id"])), dtype=np.int64)
     if (codes < 0).any():
         row = int(np.flatnonzero(codes < 0)[0])
@@ -75,41 +68,39 @@ def image_codes(name: str, table: pd.DataFrame, index: pd.Index) -> Ints:
     return codes
 
 
-def golden_targets(truth: pd.DataFrame) -> Bools:
+def _golden_targets(truth: pd.DataFrame) -> Bools:
     """Which GTs at least two readers marked (paper section 5.1)."""
     if "golden" in truth.columns:
         golden = truth["golden"]
         if golden.isna().any() or not set(golden.unique()) <= {0, 1}:
             raise TableError("truth, column golden: values other than true and false")
         return golden.to_numpy(np.bool_)
-    if "n_readers" in truth.columns:
-        readers = pd.to_numeric(truth["n_readers"], errors="coerce").to_numpy(np.float64, na_value=np.nan)
-        wrong = np.flatnonzero(~np.isfinite(readers))
-        if len(wrong):
-            row = int(wrong[0])
-            raise TableError(
-                f"truth, row {row}, column n_readers: {truth['n_readers'].iloc[row]!r:.40} is not a number of readers"
-            )
-        return np.asarray(readers >= 2)
-    return np.ones(len(truth), dtype=np.bool_)
+    if "n_readers" not in truth.columns:
+        return np.ones(len(truth), dtype=np.bool_)
+    readers = pd.to_numeric(truth["n_readers"], errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    wrong = np.flatnonzero(~np.isfinite(readers))
+    if len(wrong):
+        given = truth["n_readers"].iloc[wrong[0]]
+        raise TableError(f"truth, row {wrong[0]}, column n_readers: {given!r:.40} is not a number of readers")
+    return np.asarray(readers >= 2)
 
 
 def candidate_scores(scores: str | ArrayLike | pd.DataFrame, candidates: pd.DataFrame) -> Floats:
     """One finite score per candidate row, from a column, an array or a scores table."""
+    name = "scores"
     if isinstance(scores, str):
-        _require_column("candidates", candidates, scores)
-        return check_scores(candidates[scores], len(candidates), f"candidates, column {scores}")
-    if isinstance(scores, pd.DataFrame):
-        return check_scores(_join_scores(scores, candidates), len(candidates), "scores table")
-    return check_scores(scores, len(candidates))
+        _require_columns("candidates", candidates, scores)
+        name, scores = f"candidates, column {scores}", candidates[scores]
+    elif isinstance(scores, pd.DataFrame):
+        name, scores = "scores table", _join_scores(scores, candidates)
+    return _check_scores(scores, len(candidates), name)
 
 
 def _join_scores(scores: pd.DataFrame, candidates: pd.DataFrame) -> pd.Series:
     """Scores in the candidates' order, joined by image_id and candidate_id."""
     keys = ["image_id", "candidate_id"]
-    for key in keys:
-        _require_column("scores", scores, key)
-        _require_column("candidates", candidates, key)
+    _require_columns("scores", scores, *keys)
+    _require_columns("candidates", candidates, *keys)
     models = [column for column in scores.columns if column not in keys]
     if len(models) != 1:
         raise TableError(f"scores: {len(models)} model columns ({models}); pass a table with one")
@@ -123,7 +114,7 @@ def _join_scores(scores: pd.DataFrame, candidates: pd.DataFrame) -> pd.Series:
     return joined[models[0]]
 
 
-def check_scores(scores: Any, n_candidates: int | None, name: str = "scores") -> Floats:
+def _check_scores(scores: Any, n_candidates: int | None, name: str = "scores") -> Floats:
     """Finite float64 scores of the expected number."""
     try:
         values = np.array(scores, dtype=np.float64)
@@ -139,26 +130,18 @@ def check_scores(scores: Any, n_candidates: int | None, name: str = "scores") ->
     return values
 
 
-def check_codes(name: str, codes: ArrayLike, length: int, n_images: int) -> Ints:
-    """Image codes of the expected number and range."""
-    values = np.asarray(codes, dtype=np.int64).ravel()
-    if len(values) != length or (length and (values.min() < 0 or values.max() >= n_images)):
-        raise InvalidInputError(f"{name}: need {length} codes in 0..{n_images - 1}")
-    return values
-
-
-def dense_codes(patients: ArrayLike, n_images: int) -> Ints:
-    """Codes 0 .. n_patients - 1 of any patient labels."""
-    labels = np.asarray(patients)
-    if labels.shape != (n_images,):
-        raise InvalidInputError(f"patients: need one per image ({n_images}), not shape {labels.shape}")
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
-
-
-def _require_column(name: str, table: pd.DataFrame, column: str) -> None:
+def _require_columns(name: str, table: pd.DataFrame, *columns: str) -> None:
     """Say which column of which table is missing."""
-    if column not in table.columns:
-        raise TableError(f"{name}: no column {column!r}; it has {', '.join(map(str, table.columns))}")
+    for column in columns:
+        if column not in table.columns:
+            raise TableError(f"{name}: no column {column!r}; it has {', '.join(map(str, table.columns))}")
+
+
+def _first_of_each(codes: Ints, order: Ints) -> Ints:
+    """Rows that come first of their code in an order that keeps equal codes together."""
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = np.diff(codes[order]) != 0
+    return np.flatnonzero(begins)
 
 
 def non_max_suppression(
@@ -183,10 +166,8 @@ def non_max_suppression(
     codes = np.asarray(images, dtype=np.int64)
     values = np.asarray(scores, dtype=np.float64)
     order = np.lexsort((np.arange(len(values)), -values, codes))
-    begins = np.ones(len(order), dtype=np.bool_)
-    begins[1:] = np.diff(codes[order]) != 0
     places = np.column_stack([x, y, radius]).astype(np.float64)
-    return mark_strongest(places, order, np.append(np.flatnonzero(begins), len(order)))
+    return mark_strongest(places, order, np.append(_first_of_each(codes, order), len(order)))
 
 
 # 64 bits: two of a million ids share a hash with a chance of 3e-8.
@@ -232,10 +213,8 @@ class Geometry:
         if counting.shared_candidates == "all":
             return np.ones(len(self.hit_candidates), dtype=np.bool_)
         order = np.lexsort((self.hit_truth, self.hit_distances, self.hit_candidates))
-        first = np.ones(len(order), dtype=np.bool_)
-        first[1:] = np.diff(self.hit_candidates[order]) != 0
         counted = np.zeros(len(order), dtype=np.bool_)
-        counted[order[first]] = True
+        counted[order[_first_of_each(self.hit_candidates, order)]] = True
         return counted
 
 
@@ -269,14 +248,6 @@ class Sought:
     def found_at(self, threshold: float) -> Bools:
         """Whether this threshold finds it."""
         return self.findable & (self.scores >= threshold)
-
-
-@dataclass(frozen=True, slots=True)
-class HashedMembers:
-    """Hashes of the ids of images and of patients; not secret, as ids can be guessed, but no ids to read."""
-
-    images: tuple[str, ...]
-    patients: tuple[str, ...]
 
 
 @short_repr("n_images", "n_patients", "n_gts", "fp_scores", "candidate_scores", "counting")
@@ -361,7 +332,7 @@ class Matching:
     def with_scores(self, scores: ArrayLike) -> Self:
         """Return the same hits under another model's scores, one per candidate row."""
         geometry = self.require_geometry()
-        checked = check_scores(scores, len(geometry.candidate_images))
+        checked = _check_scores(scores, len(geometry.candidate_images))
         return replace(self, candidate_scores=checked, **_events(geometry, self.counting, checked))
 
     def with_counting(self, **options: Any) -> Self:
@@ -394,12 +365,17 @@ class Matching:
         digest.update(repr((self.counting.rule_record(), self.counting.option_record())).encode())
         return digest.hexdigest()
 
-    def hash_members(self) -> HashedMembers:
-        """Hashes of the ids of images and patients, to find out later whether another set shares any of them."""
-        return HashedMembers(
-            _hashes(self.image_ids if self.has_ids else ()),
-            _hashes(() if self.patient_ids is None else self.patient_ids),
+    def hash_members(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Hashes of the ids of images and of patients, to find out later whether another set shares any of them.
+
+        They are not secret, as ids can be guessed, but there are no ids to read.
+        """
+        known = (self.image_ids if self.has_ids else (), () if self.patient_ids is None else self.patient_ids)
+        images, patients = (
+            tuple(sorted(hashlib.sha256(str(one).encode()).hexdigest()[:HASH_DIGITS] for one in ids))
+            for ids in known
         )
+        return images, patients
 
     @classmethod
     def from_events(
@@ -420,40 +396,34 @@ class Matching:
         """
         if n_images < 1:
             raise InvalidInputError("there are no images: FP per image has no denominator")
-        fps = check_scores(fp_scores, None)
+        fps = _check_scores(fp_scores, None)
         gts = np.asarray(gt_scores, dtype=np.float64).ravel()
         if np.isnan(gts).any() or np.isposinf(gts).any():
             raise InvalidInputError("gt_scores: NaN or +inf; a missed GT has -inf, any other a finite score")
+        codes = []
+        for name, given, scores in (("fp_images", fp_images, fps), ("gt_images", gt_images, gts)):
+            values = np.asarray(given, dtype=np.int64).ravel()
+            if len(values) != len(scores) or not ((values >= 0) & (values < n_images)).all():
+                raise InvalidInputError(f"{name}: need {len(scores)} codes in 0..{n_images - 1}")
+            codes.append(values)
+        ids = np.array([str(code) for code in range(n_images)], dtype=object)
+        if image_ids is not None:
+            ids = check_image_ids(pd.DataFrame({"image_id": pd.Series(image_ids, dtype=object)}))
+        labels = np.arange(n_images) if patients is None else np.asarray(patients)
+        if len(ids) != n_images or labels.shape != (n_images,):
+            raise InvalidInputError(f"image_ids, patients: need one per image ({n_images})")
         return cls(
-            image_ids=_event_ids(image_ids, n_images),
+            image_ids=ids,
             has_ids=image_ids is not None,
-            patients=np.arange(n_images) if patients is None else dense_codes(patients, n_images),
+            patients=np.unique(labels, return_inverse=True)[1].astype(np.int64),
             fp_scores=fps,
-            fp_images=check_codes("fp_images", fp_images, len(fps), n_images),
+            fp_images=codes[0],
             gt_scores=gts,
-            gt_images=check_codes("gt_images", gt_images, len(gts), n_images),
+            gt_images=codes[1],
             gt_reached=np.isfinite(gts),
             strata=pd.DataFrame(index=range(len(gts))) if strata is None else strata.reset_index(drop=True),
             counting=Counting(rule=None),
         )
-
-
-def _hashes(ids: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(sorted(hashlib.sha256(str(one).encode()).hexdigest()[:HASH_DIGITS] for one in ids))
-
-
-def _patient_ids(images: pd.DataFrame) -> NDArray[np.object_] | None:
-    """Ids in the order of their codes, which is that of first appearance."""
-    return images["patient_id"].drop_duplicates().to_numpy(dtype=object) if "patient_id" in images else None
-
-
-def _event_ids(image_ids: ArrayLike | None, n_images: int) -> NDArray[np.object_]:
-    if image_ids is None:
-        return np.array([str(code) for code in range(n_images)], dtype=object)
-    ids = check_image_ids(pd.DataFrame({"image_id": pd.Series(image_ids, dtype=object)}))
-    if len(ids) != n_images:
-        raise InvalidInputError(f"{len(ids)} image_ids for {n_images} images")
-    return ids
 
 
 def match_detections(
@@ -500,20 +470,24 @@ def match_detections(
     truth_images = image_codes("truth", truth, index)
     values = candidate_scores(scores, candidates)
     hits = candidate_hits(candidates, truth, rule) if hits is None else hits
+    places = None
+    if {"x", "y", "radius"} <= set(candidates.columns):
+        places = candidates[["x", "y", "radius"]].to_numpy(dtype=np.float64)
     geometry = Geometry(
         candidate_images=candidate_images,
         truth_images=truth_images,
-        truth_golden=golden_targets(truth),
+        truth_golden=_golden_targets(truth),
         hit_candidates=hits["candidate_row"].to_numpy(np.int64),
         hit_truth=hits["truth_row"].to_numpy(np.int64),
         hit_distances=hits["distance"].to_numpy(np.float64),
         truth=given,
-        places=_read_places(candidates),
+        places=places if places is not None and np.isfinite(places).all() else None,
     )
+    patients, patient_ids = _patient_codes(images)
     return Matching(
         image_ids=image_ids,
-        patients=patient_codes(images),
-        patient_ids=_patient_ids(images),
+        patients=patients,
+        patient_ids=patient_ids,
         counting=counting,
         geometry=geometry,
         candidate_scores=values,
@@ -537,8 +511,11 @@ def _events(geometry: Geometry, counting: Counting, scores: Floats) -> dict[str,
         false_positive[geometry.hit_candidates[counted]] = False
     false_positive[hit_candidate] = False
     if counting.extra_hits == "fp":
-        extra = _extra_candidates(hit_candidate, hit_gt, geometry.hit_distances[on_target], scores)
-        false_positive[extra] = True
+        # Candidates that are the best of none of their targets; ties go by distance, then row.
+        ties = (hit_candidate, geometry.hit_distances[on_target], -scores[hit_candidate], hit_gt)
+        order = np.lexsort(ties)
+        best_ones = hit_candidate[order[_first_of_each(hit_gt, order)]]
+        false_positive[np.setdiff1d(hit_candidate, best_ones)] = True
     rows = np.flatnonzero(target)
     return {
         "fp_scores": scores[false_positive],
@@ -548,19 +525,3 @@ def _events(geometry: Geometry, counting: Counting, scores: Floats) -> dict[str,
         "gt_reached": reached[rows],
         "strata": geometry.truth.iloc[rows].reset_index(drop=True),
     }
-
-
-def _read_places(candidates: pd.DataFrame) -> Floats | None:
-    """Places and sizes; None where a size is missing or no size."""
-    if not {"x", "y", "radius"} <= set(candidates.columns):
-        return None
-    places = candidates[["x", "y", "radius"]].to_numpy(dtype=np.float64)
-    return places if np.isfinite(places).all() else None
-
-
-def _extra_candidates(candidate: Ints, gt: Ints, distance: Floats, scores: Floats) -> Ints:
-    """Candidates that are the best of none of their targets; ties go by distance, then row."""
-    order = np.lexsort((candidate, distance, -scores[candidate], gt))
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = np.diff(gt[order]) != 0
-    return np.setdiff1d(candidate, candidate[order[first]])

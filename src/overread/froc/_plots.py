@@ -18,8 +18,8 @@ from overread._plots import empty_figure
 from overread.froc._bootstrap import bootstrap
 from overread.froc._calibration import Calibration
 from overread.froc._choice import AlphaChoice, SettingChoice
-from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._curve import check_targets, froc_curve, operating_points
+from overread.froc._defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching
 from overread.froc.merit._figures_of_merit import AfrocCurve
 from overread.froc.merit._multi_reader import ReaderStudy
@@ -80,14 +80,15 @@ def plot_froc(
     figure = froc_figure(lines, max_fp=right)
     if not n_bootstrap:
         return figure
-    for axes, measure in zip(figure.axes, FIGURE_4, strict=True):
-        for index, (training, test) in enumerate(models.values()):
-            colour = COLOURS[index % len(COLOURS)]
-            _draw_band(axes, test or training, measure, right, colour, n_bootstrap, seed, level)
-    caption(
-        figure,
-        f"Bands: {100 * level:g} % intervals, bootstrap over patients. Diamonds: operating points.",
-    )
+    for index, (training, test) in enumerate(models.values()):
+        drawn, colour = test or training, COLOURS[index % len(COLOURS)]
+        # The pointwise interval of sensitivity at FP per image, as far as the curve goes.
+        grid = np.linspace(0, min(right, len(drawn.fp_scores) / drawn.n_images), BAND_POINTS)
+        found = bootstrap(drawn, fp_targets=grid, n_bootstrap=n_bootstrap, seed=seed)
+        for axes, measure in zip(figure.axes, FIGURE_4, strict=True):
+            axes.fill_between(grid, *found.interval_of(measure, level), color=colour, alpha=0.13, linewidth=0)
+    bands = f"Bands: {100 * level:g} % intervals, bootstrap over patients."
+    _add_caption(figure, f"{bands} Diamonds: operating points.")
     return figure
 
 
@@ -102,7 +103,8 @@ def froc_figure(models: Mapping[str, Sequence[FrocLine]], *, max_fp: float) -> F
     max_fp
         Right end of the axis.
     """
-    figure, panels = _new_figure(6.3, 8.2, 2, 1, sharex=True)
+    figure = empty_figure(6.3, 8.2)
+    panels: Any = figure.subplots(2, 1, sharex=True)
     for axes, (measure, title) in zip(panels, FIGURE_4.items(), strict=True):
         for index, (name, lines) in enumerate(models.items()):
             colour = COLOURS[index % len(COLOURS)]
@@ -110,39 +112,15 @@ def froc_figure(models: Mapping[str, Sequence[FrocLine]], *, max_fp: float) -> F
                 label = f"{name}, {told}" if len(lines) > 1 else name
                 x, y = curve["fp_per_image"], curve[measure]
                 axes.step(x, y, where="post", color=colour, linestyle=style, linewidth=width, label=label)
-                axes.plot(
-                    points["fp_per_image"],
-                    points[measure],
-                    linestyle="none",
-                    marker="D",
-                    markersize=5.5,
-                    markerfacecolor=colour if style == "-" else "white",
-                    markeredgecolor=colour,
-                    zorder=4,
-                )
+                diamond = {"markerfacecolor": colour if style == "-" else "white", "markeredgecolor": colour}
+                x, y = points["fp_per_image"], points[measure]
+                axes.plot(x, y, linestyle="none", marker="D", markersize=5.5, zorder=4, **diamond)
         # A line at 100 % is seen whole.
         _finish_axes(axes, "", title, ylim=(0, 1.015), percent=True)
         axes.set_xlim(0, max_fp)
     panels[1].set_xlabel("False positives per image")
     panels[0].legend(loc="lower right", frameon=False, fontsize=8)
     return figure
-
-
-def _draw_band(
-    axes: Axes,
-    matching: Matching,
-    measure: str,
-    right: float,
-    colour: str,
-    n_bootstrap: int,
-    seed: int,
-    level: float,
-) -> None:
-    """Pointwise interval of sensitivity at FP per image, as far as the curve goes."""
-    grid = np.linspace(0, min(right, len(matching.fp_scores) / matching.n_images), BAND_POINTS)
-    intervals = bootstrap(matching, fp_targets=grid, n_bootstrap=n_bootstrap, seed=seed).intervals(level)
-    part = intervals[intervals["measure"] == measure]
-    axes.fill_between(grid, part["lower"], part["upper"], color=colour, alpha=0.13, linewidth=0)
 
 
 def plot_alpha_choice(choice: AlphaChoice) -> Figure:
@@ -152,20 +130,20 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
     one; below them the number of features, and how often bootstraps choose each lambda. Only the chosen
     normalization is drawn.
     """
-    table = choice.table
+    table, frequencies = choice.table, choice.frequencies
     if choice.normalization is not None:
-        table = table[table["normalization"] == choice.normalization]
+        table, frequencies = (
+            one[one["normalization"] == choice.normalization] for one in (table, frequencies)
+        )
     targets = list(dict.fromkeys(table["fp_target"]))
-    figure, rows = _new_figure(
-        3.6 * len(targets) + 0.6,
-        8.6,
-        4,
-        len(targets),
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-        heights=(3, 1.5, 1.2, 1),
-    )
+    shared: dict[str, Any] = {
+        "sharex": True,
+        "sharey": "row",
+        "squeeze": False,
+        "height_ratios": (3, 1.5, 1.2, 1),
+    }
+    figure = empty_figure(3.6 * len(targets) + 0.6, 8.6)
+    rows: Any = figure.subplots(4, len(targets), **shared)
     for column, target in enumerate(targets):
         part = table[table["fp_target"] == target].sort_values("lam")
         upper, lower, counts, last = (row[column] for row in rows)
@@ -174,35 +152,28 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
             axes.axvline(choice.alpha, color=GREY, linewidth=1)
         counts.plot(part["lam"], part["n_features"], color=BLACK, linewidth=1.4)
         for measure, colour, name in (("gt_sensitivity", RED, "GT"), ("image_sensitivity", BLUE, "image")):
-            alphas = part["lam"]
-            upper.plot(
-                alphas, part[f"training_{measure}"], color=colour, linewidth=2.4, label=f"{name}, training"
-            )
-            upper.plot(
-                alphas,
-                part[f"validation_{measure}"],
-                color=colour,
-                ls="--",
-                lw=1.6,
-                label=f"{name}, validation",
-            )
-            lower.plot(alphas, part[f"{measure}_gap"], color=colour, linewidth=1.4)
+            for told, dash, width in (("training", "-", 2.4), ("validation", "--", 1.6)):
+                label = f"{name}, {told}"
+                upper.plot(
+                    part["lam"], part[f"{told}_{measure}"], color=colour, ls=dash, lw=width, label=label
+                )
+            lower.plot(part["lam"], part[f"{measure}_gap"], color=colour, linewidth=1.4)
         lower.axhline(0, color=BLACK, linewidth=0.6)
-        _draw_frequencies(last, choice)
-        _finish_axes(upper, "", "Sensitivity" if column == 0 else "", percent=True)
-        _finish_axes(lower, "", "Training -\nvalidation" if column == 0 else "", percent=True)
-        _finish_axes(counts, "", "Features" if column == 0 else "")
-        _finish_axes(last, "lambda", "Chosen in\nbootstraps" if column == 0 else "", percent=True)
+        last.vlines(frequencies["lam"], 0, frequencies["frequency"], color=BLACK, linewidth=3)
+        last.axvline(choice.alpha, color=GREY, linewidth=1, zorder=0)
+        last.set_ylim(bottom=0)
+        titles = ("Sensitivity", "Training -\nvalidation", "Features", "Chosen in\nbootstraps")
+        for axes, title in zip((upper, lower, counts, last), titles, strict=True):
+            xlabel, ylabel = "lambda" if axes is last else "", title if column == 0 else ""
+            _finish_axes(axes, xlabel, ylabel, percent=axes is not counts)
         upper.set_title(f"FP = {target:g} per image", fontsize=10)
         _log_alpha_axis(last)
     handles, labels = rows[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
     accepted = "grey: accepted" if choice.intersects else "no lambda is accepted at every FP value"
     normalization = "" if choice.normalization is None else f", normalization {choice.normalization}"
-    caption(
-        figure,
-        f"Chosen: lambda = {choice.alpha:.4g}{normalization}, {choice.n_features} features; {accepted}.",
-    )
+    chosen = f"Chosen: lambda = {choice.alpha:.4g}{normalization}, {choice.n_features} features"
+    _add_caption(figure, f"{chosen}; {accepted}.")
     return figure
 
 
@@ -214,7 +185,8 @@ def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
     """
     from matplotlib.ticker import ScalarFormatter
 
-    figure, axes = _new_figure(5.4, 4.2, 1, 1)
+    figure = empty_figure(5.4, 4.2)
+    axes = figure.subplots()
     for index, (name, choice) in enumerate(choices.items()):
         _draw_choice(axes, choice, name, COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)])
     targets = ", ".join(f"{fp:g}" for fp in next(iter(choices.values())).fp_targets)
@@ -225,7 +197,7 @@ def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.legend(frameon=False, fontsize=8, loc="lower right")
-    caption(
+    _add_caption(
         figure, "Filled: not told from the best by one standard error (bars).\nDiamond: chosen, the sparsest."
     )
     return figure
@@ -240,21 +212,11 @@ def _draw_choice(axes: Axes, choice: SettingChoice, model: str, colour: str, mar
         label = f"{model}, normalization {name!s}" if several else model
         x, y = part["n_features"], part["sensitivity"]
         axes.plot(x, y, color=colour, linestyle=dash, linewidth=0.8, alpha=0.5)
-        axes.errorbar(
-            x, y, yerr=part["difference_error"], fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.4
-        )
+        bars: dict[str, Any] = {"fmt": "none", "ecolor": colour, "elinewidth": 0.7, "alpha": 0.4}
+        axes.errorbar(x, y, yerr=part["difference_error"], **bars)
         fill = [colour if accepted else "white" for accepted in part["accepted"]]
-        axes.scatter(
-            x,
-            y,
-            s=18,
-            marker=marker,
-            facecolors=fill,
-            edgecolors=colour,
-            linewidths=0.9,
-            label=label,
-            zorder=3,
-        )
+        points: dict[str, Any] = {"s": 18, "facecolors": fill, "edgecolors": colour, "linewidths": 0.9}
+        axes.scatter(x, y, marker=marker, label=label, zorder=3, **points)
     chosen = table.iloc[choice.position]
     place = [chosen["n_features"]], [chosen["sensitivity"]]
     axes.scatter(*place, s=90, marker="D", facecolors="none", edgecolors=BLACK, zorder=4)
@@ -281,25 +243,15 @@ def _shade_accepted(axes: Axes, part: pd.DataFrame) -> None:
             axes.axvspan(low, high, color="#E3E3E3", linewidth=0, zorder=0)
 
 
-def _draw_frequencies(axes: Axes, choice: AlphaChoice) -> None:
-    """Share of bootstraps that choose each lambda."""
-    part = choice.frequencies
-    if choice.normalization is not None:
-        part = part[part["normalization"] == choice.normalization]
-    axes.vlines(part["lam"], 0, part["frequency"], color=BLACK, linewidth=3)
-    axes.axvline(choice.alpha, color=GREY, linewidth=1, zorder=0)
-    axes.set_ylim(bottom=0)
-
-
 def plot_afroc(curves: Mapping[str, AfrocCurve]) -> Figure:
     """Draw AFROC curves; the legend has their areas, which are the figures of merit."""
-    figure, axes = _new_figure(5.2, 5.0, 1, 1)
+    figure = empty_figure(5.2, 5.0)
+    axes = figure.subplots()
     for index, (name, curve) in enumerate(curves.items()):
         colour = COLOURS[index % len(COLOURS)]
         x, y = curve.false_positive_fraction, curve.lesion_fraction
-        axes.plot(
-            x[:-1], y[:-1], color=colour, linewidth=1.6, label=f"{name}: {curve.figure} = {curve.area:.3f}"
-        )
+        label = f"{name}: {curve.figure} = {curve.area:.3f}"
+        axes.plot(x[:-1], y[:-1], color=colour, linewidth=1.6, label=label)
         # The last piece joins what was marked to (1, 1): it is no observation, so it is thin.
         axes.plot(x[-2:], y[-2:], color=colour, linewidth=0.8, linestyle=":")
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
@@ -316,33 +268,21 @@ def plot_afroc(curves: Mapping[str, AfrocCurve]) -> Figure:
 
 def plot_calibration(models: Mapping[str, Calibration]) -> Figure:
     """Draw mean soft label against mean probability with intervals, and how many bags each bin has."""
-    figure, (top, bottom) = _new_figure(5.2, 6.0, 2, 1, sharex=True, heights=(4, 1))
+    figure = empty_figure(5.2, 6.0)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
     top.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, label="perfect")
     largest, most = 0.0, 1.0
     for index, (name, result) in enumerate(models.items()):
         colour, curve = COLOURS[index % len(COLOURS)], result.reliability
         low, high = curve.mean_label - curve.label_lower, curve.label_upper - curve.mean_label
-        label = f"{name}: slope {_interval_text(result.slope)}, Brier {result.brier.estimate:.4f}"
-        top.errorbar(
-            curve.mean_probability,
-            curve.mean_label,
-            yerr=np.nan_to_num(np.clip([low, high], 0, None)),
-            color=colour,
-            marker=MARKERS[index % len(MARKERS)],
-            markersize=4.5,
-            linewidth=1.4,
-            elinewidth=0.9,
-            capsize=2,
-            label=label,
-        )
-        bottom.plot(
-            curve.mean_probability,
-            curve.n_bags,
-            color=colour,
-            linestyle="none",
-            marker=MARKERS[index % len(MARKERS)],
-            markersize=4.5,
-        )
+        slope = result.slope
+        told = "undefined" if np.isnan(slope.estimate) else f"{slope.estimate:.2f}"
+        limits = "" if np.isnan(slope.lower) else f" ({slope.lower:.2f} to {slope.upper:.2f})"
+        label = f"{name}: slope {told}{limits}, Brier {result.brier.estimate:.4f}"
+        marker: dict[str, Any] = {"marker": MARKERS[index % len(MARKERS)], "markersize": 4.5, "color": colour}
+        bars = {"yerr": np.nan_to_num(np.clip([low, high], 0, None)), "elinewidth": 0.9, "capsize": 2}
+        top.errorbar(curve.mean_probability, curve.mean_label, linewidth=1.4, label=label, **bars, **marker)
+        bottom.plot(curve.mean_probability, curve.n_bags, linestyle="none", **marker)
         reach = np.concatenate([curve.mean_probability, curve.mean_label, curve.label_upper])
         largest, most = max(largest, float(np.nanmax(reach))), max(most, float(np.max(curve.n_bags)))
     right = min(1.0, 1.08 * largest)
@@ -355,30 +295,15 @@ def plot_calibration(models: Mapping[str, Calibration]) -> Figure:
     return figure
 
 
-def _interval_text(interval: Any) -> str:
-    """Estimate with its limits, where there are any."""
-    if np.isnan(interval.estimate):
-        return "undefined"
-    if np.isnan(interval.lower):
-        return f"{interval.estimate:.2f}"
-    return f"{interval.estimate:.2f} ({interval.lower:.2f} to {interval.upper:.2f})"
-
-
 def plot_reader_study(study: ReaderStudy) -> Figure:
     """Draw each reader's figure of merit with each modality, the means, and the differences."""
     width = 1.1 * len(study.modalities) + 1.6
-    figure, (left, right) = _new_figure(2 * width + 1.2, 4.4, 1, 2)
+    figure = empty_figure(2 * width + 1.2, 4.4)
+    left, right = figure.subplots(1, 2)
     places = np.arange(len(study.modalities))
     for j, reader in enumerate(study.readers):
-        left.plot(
-            places,
-            study.figures[:, j],
-            color=GREY,
-            linewidth=0.9,
-            marker=MARKERS[j % len(MARKERS)],
-            markersize=4.5,
-            label=f"reader {reader}",
-        )
+        marker: dict[str, Any] = {"marker": MARKERS[j % len(MARKERS)], "markersize": 4.5}
+        left.plot(places, study.figures[:, j], color=GREY, linewidth=0.9, label=f"reader {reader}", **marker)
     means = [mean.estimate for mean in study.means]
     limits = np.abs(np.array([[mean.lower, mean.upper] for mean in study.means]).T - means)
     left.errorbar(places, means, yerr=limits, color=BLUE, linewidth=2, capsize=4, marker="D", label="mean")
@@ -391,10 +316,8 @@ def plot_reader_study(study: ReaderStudy) -> Figure:
     _finish_axes(left, "", study.figure)
     _draw_differences(right, study)
     verdict = f"p = {study.p_value:.3g}" if np.isfinite(study.p_value) else "no estimate of error"
-    caption(
-        figure,
-        f"Random: {study.random}. Equal modalities: {verdict}. {100 * study.level:g} % intervals.",
-    )
+    equal = f"Random: {study.random}. Equal modalities: {verdict}."
+    _add_caption(figure, f"{equal} {100 * study.level:g} % intervals.")
     return figure
 
 
@@ -411,22 +334,6 @@ def _draw_differences(axes: Axes, study: ReaderStudy) -> None:
     _finish_axes(axes, f"Difference in {study.figure}", "")
 
 
-def _new_figure(
-    width: float,
-    height: float,
-    n_rows: int,
-    n_columns: int,
-    *,
-    heights: Sequence[float] | None = None,
-    **options: Any,
-) -> tuple[Figure, Any]:
-    """Figure without pyplot, and its axes."""
-    figure = empty_figure(width, height)
-    if heights is not None:
-        options["height_ratios"] = heights
-    return figure, figure.subplots(n_rows, n_columns, **options)
-
-
 def _finish_axes(
     axes: Axes, xlabel: str, ylabel: str, *, ylim: tuple[float, float] | None = None, percent: bool = False
 ) -> None:
@@ -441,10 +348,9 @@ def _finish_axes(
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axes.grid(color="#DDDDDD", linewidth=0.5)
     axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
-def caption(figure: Figure, text: str) -> None:
+def _add_caption(figure: Figure, text: str) -> None:
     """One line of small print under the axes."""
     figure.supxlabel(text, fontsize=8, color="#444444")

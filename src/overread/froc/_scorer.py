@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.froc._counting import SINGLE_READER, Counting, SingleReader
+from overread.froc._counting import Counting
 from overread.froc._curve import froc_curve, sensitivity_at
+from overread.froc._defaults import SINGLE_READER, SingleReader
 from overread.froc._matching import Matching
 
 MEASURE = {"gt": "gt_sensitivity", "image": "image_sensitivity"}

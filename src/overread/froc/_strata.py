@@ -10,6 +10,7 @@ GT is cut.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -20,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from overread._terminal import count_steps
 from overread._text import short_repr
 from overread.errors import InvalidInputError, TableError
-from overread.froc._bootstrap import bootstrap
-from overread.froc._counting import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP, Counting
+from overread.froc._bootstrap import Bootstrap, bootstrap
+from overread.froc._counting import Counting
 from overread.froc._curve import MEASURES, operating_points, performance_at
+from overread.froc._defaults import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching, candidate_scores, check_image_ids, image_codes, match_detections
 from overread.tables import LengthUnit, find_radii, name_lengths, plain, unit_of
 
@@ -65,24 +67,24 @@ def sensitivity_by(
     if (fp_target is None) == (threshold is None):
         raise InvalidInputError("sensitivity_by: give either fp_target or threshold")
     labels = _stratum_labels(matching, by, bins)
+    where = {"fp_targets": [fp_target]} if threshold is None else {"thresholds": [threshold]}
     rows = []
     for label in _sort_labels(labels):
         members = only_targets(matching, (labels == label).to_numpy())
-        replicates = bootstrap(
-            members,
-            fp_targets=[0.0 if fp_target is None else fp_target],
-            thresholds=None if threshold is None else [threshold],
-            n_bootstrap=n_bootstrap,
-            seed=seed,
-        )
-        row = {"stratum": label, "n_gts": members.n_gts, "n_reached": int(members.gt_reached.sum())}
-        intervals = replicates.intervals(level).set_index("measure")
-        for measure in MEASURES:
-            row[measure] = intervals.loc[measure, "estimate"]
-            row[f"{measure}_lower"] = intervals.loc[measure, "lower"]
-            row[f"{measure}_upper"] = intervals.loc[measure, "upper"]
-        rows.append(row)
+        found = bootstrap(members, n_bootstrap=n_bootstrap, seed=seed, **where)
+        counts = {"n_gts": members.n_gts, "n_reached": int(members.gt_reached.sum())}
+        rows.append({"stratum": label, **counts, **_with_limits(found, MEASURES, level)})
     return pd.DataFrame(rows)
+
+
+def _with_limits(found: Bootstrap, measures: Sequence[str], level: float) -> dict[str, float]:
+    """Return each measure of a bootstrap at one point, its lower and its upper end."""
+    row: dict[str, float] = {}
+    for measure in measures:
+        ends = found.interval_of(measure, level)
+        row[measure] = found.points[measure].iloc[0]
+        row[f"{measure}_lower"], row[f"{measure}_upper"] = (end[0] for end in ends)
+    return row
 
 
 def performance_by(
@@ -121,13 +123,8 @@ def performance_by(
         members = _only_images(matching, (labels == label).to_numpy())
         found = bootstrap(members, thresholds=[threshold], n_bootstrap=n_bootstrap, seed=seed)
         counts = {"n_images": members.n_images, "n_patients": members.n_patients, "n_gts": members.n_gts}
-        row: dict[str, object] = {"stratum": label, **counts}
-        intervals = found.intervals(level).set_index("measure")
-        for measure in ("gt_sensitivity", "fp_per_image"):
-            row[measure] = intervals.loc[measure, "estimate"]
-            row[f"{measure}_lower"] = intervals.loc[measure, "lower"]
-            row[f"{measure}_upper"] = intervals.loc[measure, "upper"]
-        rows.append(row)
+        limits = _with_limits(found, ("gt_sensitivity", "fp_per_image"), level)
+        rows.append({"stratum": label, **counts, **limits})
     return pd.DataFrame(rows)
 
 
@@ -143,11 +140,10 @@ def lesion_sizes(matching: Matching) -> NDArray[np.float64]:
 
 def only_targets(matching: Matching, members: NDArray[np.bool_]) -> Matching:
     """Return the same images and false positives with some of the targets."""
+    columns = ("gt_scores", "gt_images", "gt_reached")
     return replace(
         matching,
-        gt_scores=matching.gt_scores[members],
-        gt_images=matching.gt_images[members],
-        gt_reached=matching.gt_reached[members],
+        **{name: getattr(matching, name)[members] for name in columns},
         strata=matching.strata[members].reset_index(drop=True),
         geometry=None,
         candidate_scores=None,
@@ -158,20 +154,16 @@ def _only_images(matching: Matching, members: NDArray[np.bool_]) -> Matching:
     """Return some of the images with their targets and false positives."""
     code = np.cumsum(members) - 1
     patients, patient_codes = np.unique(matching.patients[members], return_inverse=True)
-    has_fp, has_gt = members[matching.fp_images], members[matching.gt_images]
+    has_fp = members[matching.fp_images]
+    kept = only_targets(matching, members[matching.gt_images])
     return replace(
-        matching,
+        kept,
         image_ids=matching.image_ids[members],
         patients=patient_codes.astype(np.int64),
         patient_ids=None if matching.patient_ids is None else matching.patient_ids[patients],
         fp_scores=matching.fp_scores[has_fp],
         fp_images=code[matching.fp_images[has_fp]],
-        gt_scores=matching.gt_scores[has_gt],
-        gt_images=code[matching.gt_images[has_gt]],
-        gt_reached=matching.gt_reached[has_gt],
-        strata=matching.strata[has_gt].reset_index(drop=True),
-        geometry=None,
-        candidate_scores=None,
+        gt_images=code[kept.gt_images],
     )
 
 
@@ -281,18 +273,18 @@ def chance_level(
     exact = n_shifts is None or n_shifts >= len(all_shifts)
     shifts = all_shifts if exact else generator.choice(all_shifts, size=n_shifts, replace=False)
 
-    found = np.zeros((len(points), 2))
-    reached = 0.0
+    both = ["gt_sensitivity", "image_sensitivity"]
+    found, reached = np.zeros((len(points), 2)), 0.0
     for shift in count_steps("shifts of the candidates", shifts):
         hosts = image_ids[order[(place[codes] - shift) % len(order)]]
         moved = match_detections(
             candidates.assign(image_id=hosts), truth, images, scores=values, counting=counting, unit=unit
         )
-        found += _sensitivities(moved, points["threshold"])
+        found += performance_at(moved, points["threshold"])[both].to_numpy()
         reached += _reached_share(moved)
     found /= len(shifts)
     return ChanceLevel(
-        points=points[["fp_target", "threshold", "gt_sensitivity", "image_sensitivity"]].assign(
+        points=points[["fp_target", "threshold", *both]].assign(
             chance_gt_sensitivity=found[:, 0], chance_image_sensitivity=found[:, 1]
         ),
         reached=_reached_share(real),
@@ -300,11 +292,6 @@ def chance_level(
         n_shifts=len(shifts),
         exact=exact,
     )
-
-
-def _sensitivities(matching: Matching, thresholds: ArrayLike) -> NDArray[np.float64]:
-    """GT and image sensitivity at each threshold."""
-    return performance_at(matching, thresholds)[["gt_sensitivity", "image_sensitivity"]].to_numpy()
 
 
 def _reached_share(matching: Matching) -> float:

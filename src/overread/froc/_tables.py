@@ -9,10 +9,10 @@ The performance table as text, Markdown, HTML, LaTeX and JSON; names are escaped
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from overread._text import escape_markdown, join_lines, markdown_table, percent, short_repr
 from overread.errors import InvalidInputError
 from overread.files import json_text
-from overread.froc._bootstrap import Bootstrap, bootstrap
-from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
+from overread.froc._bootstrap import bootstrap
 from overread.froc._curve import check_targets, operating_points
+from overread.froc._defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching
 
 TRAINING = '"training+validation" data'
@@ -79,8 +79,6 @@ class PerformanceTable:
     counting: str = ""
 
     def __post_init__(self) -> None:
-        if not self.models:
-            raise InvalidInputError("a performance table needs at least one model")
         lengths = {len(rows.fp_per_image) for model in self.models for rows in model.rows}
         if len(lengths) > 1:
             raise InvalidInputError(
@@ -128,91 +126,60 @@ def performance_table(
         the test set it is fixed. 0 replicates: no intervals.
     """
     targets = check_targets(fp_targets)
-    results, first = [], None
+    if not models:
+        raise InvalidInputError("a performance table needs at least one model")
+    options: dict[str, Any] = {"objects": objects, "n_bootstrap": n_bootstrap, "seed": seed, "level": level}
+    results = []
     for name, (training, test) in models.items():
-        first = first or training
         source = (thresholds_from or {}).get(name, training)
         thresholds = operating_points(source, fp_targets=targets)["threshold"].to_numpy()
         carried = thresholds if source is not training else None
-        rows = [_rows_of(training, TRAINING, objects, targets, carried, n_bootstrap, seed, level)]
+        rows = [_rows_of(training, TRAINING, targets, carried, **options)]
         if test is not None:
             carried_to = thresholds if test_thresholds is None else test_thresholds
-            rows.append(_rows_of(test, test_name, objects, targets, carried_to, n_bootstrap, seed, level))
-        results.append(
-            ModelPerformance(name, tuple(rows), (notes or {}).get(name, ""), (n_features or {}).get(name))
-        )
-    if first is None:
-        raise InvalidInputError("a performance table needs at least one model")
+            rows.append(_rows_of(test, test_name, targets, carried_to, **options))
+        note, n_selected = (notes or {}).get(name, ""), (n_features or {}).get(name)
+        results.append(ModelPerformance(name, tuple(rows), note, n_selected))
+    counting = next(iter(models.values()))[0].counting
     return PerformanceTable(
         models=tuple(results),
         level=level if n_bootstrap else None,
-        rule="" if first.counting.rule is None else first.counting.rule.describe(),
-        counting=f"candidates on single-reader GTs: {first.counting.single_reader}{OF_OBJECTS[objects]}",
+        rule="" if counting.rule is None else counting.rule.describe(),
+        counting=f"candidates on single-reader GTs: {counting.single_reader}{OF_OBJECTS[objects]}",
     )
 
 
 def _rows_of(
     matching: Matching,
     set_name: str,
-    objects: Objects,
     targets: ArrayLike,
     thresholds: ArrayLike | None,
+    *,
+    objects: Objects,
     n_bootstrap: int,
     seed: int,
     level: float,
 ) -> PerformanceRows:
     """Rows of one set: at its own FP targets, or at thresholds that were carried to it."""
-    result = bootstrap(
-        matching, fp_targets=targets, thresholds=thresholds, n_bootstrap=max(n_bootstrap, 1), seed=seed
-    )
-    level_or_none = level if n_bootstrap else None
-    end = "_reached" if objects == "reached" else ""
-    gts, images = (
-        one.reached.sum() if objects == "reached" else len(one.reached)
-        for one in (matching.targets(), matching.positive_images())
-    )
+    where = {"fp_targets": targets} if thresholds is None else {"thresholds": thresholds}
+    result = bootstrap(matching, n_bootstrap=max(n_bootstrap, 1), seed=seed, **where)
+    sensitivities, totals = [], []
+    for kind, items in (("gt", matching.targets()), ("image", matching.positive_images())):
+        measure = f"{kind}_sensitivity" + ("_reached" if objects == "reached" else "")
+        limits = result.interval_of(measure, level) if n_bootstrap else ()
+        columns = (result.points[measure], *limits)
+        sensitivities.append(Sensitivities(*(tuple(np.asarray(column).tolist()) for column in columns)))
+        totals.append(int(items.reached.sum()) if objects == "reached" else len(items.reached))
     return PerformanceRows(
         set_name=set_name,
         induced=thresholds is not None,
         fp_per_image=tuple(result.points["fp_per_image"].tolist()),
-        gt_sensitivity=_sensitivities(result, f"gt_sensitivity{end}", level_or_none),
-        image_sensitivity=_sensitivities(result, f"image_sensitivity{end}", level_or_none),
+        gt_sensitivity=sensitivities[0],
+        image_sensitivity=sensitivities[1],
         n_images=matching.n_images,
-        n_gts=int(gts),
-        n_positive_images=int(images),
+        n_gts=totals[0],
+        n_positive_images=totals[1],
     )
-
-
-def _sensitivities(result: Bootstrap, measure: str, level: float | None) -> Sensitivities:
-    """One measure of a bootstrap, with limits unless ``level`` is None."""
-    values = tuple(result.points[measure].tolist())
-    if level is None:
-        return Sensitivities(values)
-    intervals = result.intervals(level)
-    part = intervals[intervals["measure"] == measure]
-    return Sensitivities(values, tuple(part["lower"].tolist()), tuple(part["upper"].tolist()))
-
-
-def format_rows(rows: PerformanceRows, level: float | None) -> Sequence[tuple[str, list[str]]]:
-    """Labels and cells of the rows of one set, in per cent, as every text format prints them."""
-    lines: list[tuple[str, list[str]]] = []
-    for label, measure in (
-        ("GT sensitivity", rows.gt_sensitivity),
-        ("Image sensitivity", rows.image_sensitivity),
-    ):
-        lines.append((label, [percent(value, 2) for value in measure.values]))
-        if level is not None and measure.lower is not None and measure.upper is not None:
-            limits = [
-                "-" if np.isnan(low) else f"{percent(low, 1)}-{percent(high, 1)}"
-                for low, high in zip(measure.lower, measure.upper, strict=True)
-            ]
-            lines.append((f"{100 * level:g} % interval", limits))
-    return lines
-
-
-def fp_header(rows: PerformanceRows) -> str:
-    """Name the row of FP per image."""
-    return "induced FP per image" if rows.induced else "FP per image"
 
 
 TableFormat = Literal["text", "markdown", "html", "latex", "json"]
@@ -268,7 +235,7 @@ def _as_markdown(table: PerformanceTable) -> str:
 
 def _as_html(table: PerformanceTable) -> str:
     """One HTML table; its look is the page's business (class "performance")."""
-    width = 1 + _n_points(table)
+    width = 1 + len(table.models[0].rows[0].fp_per_image)
     body = []
     for model in table.models:
         body.append(f'<tr class="model"><th colspan="{width}">{escape(_heading(model))}</th></tr>')
@@ -285,7 +252,7 @@ def _as_html(table: PerformanceTable) -> str:
 
 def _as_latex(table: PerformanceTable) -> str:
     """Lay it out as the paper does, as a tabular."""
-    width = 1 + _n_points(table)
+    width = 1 + len(table.models[0].rows[0].fp_per_image)
     lines = [rf"\begin{{tabular}}{{|{'l|' * width}}} \hline"]
     for model in table.models:
         name = rf"{{\bf {_latex_escape(_model_name(model))}}}"
@@ -294,7 +261,7 @@ def _as_latex(table: PerformanceTable) -> str:
             (_, cells), *others = _all_rows(rows, table.level)
             lines += [
                 rf"\multicolumn{{{width}}}{{|l|}}{{\sf {_latex_escape(rows.set_name)}}} \\ \hline",
-                rf"& \multicolumn{{{width - 1}}}{{|c|}}{{{fp_header(rows)}}} \\ \hline",
+                rf"& \multicolumn{{{width - 1}}}{{|c|}}{{{_fp_header(rows)}}} \\ \hline",
                 _latex_row("", cells),
                 *(_latex_row(_latex_escape(name), values) for name, values in others),
                 r"\hline",
@@ -302,24 +269,32 @@ def _as_latex(table: PerformanceTable) -> str:
     return "\n".join([*lines, r"\end{tabular}"]) + "\n"
 
 
-def _as_json(table: PerformanceTable) -> str:
-    """Everything the table holds; fractions, null where undefined."""
-    return json_text(asdict(table), indent=2) + "\n"
-
-
 FORMATS: dict[str, Callable[[PerformanceTable], str]] = {
     "text": _as_text,
     "markdown": _as_markdown,
     "html": _as_html,
     "latex": _as_latex,
-    "json": _as_json,
+    "json": lambda table: json_text(asdict(table), indent=2) + "\n",
 }
 
 
+def _fp_header(rows: PerformanceRows) -> str:
+    return "induced FP per image" if rows.induced else "FP per image"
+
+
 def _all_rows(rows: PerformanceRows, level: float | None) -> Iterator[tuple[str, list[str]]]:
-    """FP per image, then sensitivities and their intervals."""
-    yield fp_header(rows), [f"{value:.2f}" for value in rows.fp_per_image]
-    yield from format_rows(rows, level)
+    """Labels and cells: FP per image, then sensitivities and their intervals, in per cent."""
+    yield _fp_header(rows), [f"{value:.2f}" for value in rows.fp_per_image]
+    for label, measure in (("GT", rows.gt_sensitivity), ("Image", rows.image_sensitivity)):
+        yield f"{label} sensitivity", [percent(value, 2) for value in measure.values]
+        if level is not None and measure.lower is not None and measure.upper is not None:
+            yield (
+                f"{100 * level:g} % interval",
+                [
+                    "-" if np.isnan(low) else f"{percent(low, 1)}-{percent(high, 1)}"
+                    for low, high in zip(measure.lower, measure.upper, strict=True)
+                ],
+            )
 
 
 def _heading(model: ModelPerformance) -> str:
@@ -350,11 +325,6 @@ def _footnotes(table: PerformanceTable) -> list[str]:
     intervals = "" if table.level is None else "; intervals by bootstrap over patients"
     notes.append(f"Sensitivities in per cent{intervals}.")
     return [note[0].upper() + note[1:] for note in notes if note]
-
-
-def _n_points(table: PerformanceTable) -> int:
-    """Count the operating points."""
-    return max((len(rows.fp_per_image) for model in table.models for rows in model.rows), default=0)
 
 
 def _html_row(label: str, cells: list[str], tag: str) -> str:

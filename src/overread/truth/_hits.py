@@ -1,10 +1,7 @@
 """The one rule of what hits what between candidates and ground-truth objects.
 
-Bags and FROC curves both ask it, so that training and scoring agree on what a detection is.
-
-What a hit is: one small class a rule, and the registry by which settings and commands name them.
-
-Only NumPy is imported here: commands show the rules in their help. `docs/how-to/add_a_hit_rule.md` adds one.
+Bags and FROC curves both ask it, so that training and scoring agree on what a detection is. A rule is one small class;
+settings and commands name rules by the registry. `docs/how-to/add_a_hit_rule.md` adds one.
 """
 
 from __future__ import annotations
@@ -344,10 +341,18 @@ def candidate_hits(
     candidates, truth, unit = plain_pair(candidates, truth, unit or rule.unit)
     rule = rule.in_unit(unit)
     points = _numbers(candidates, "candidates", list(rule.columns), unit)
-    _require_radii(points, rule)
+    if "radius" in rule.columns:
+        radii = points[:, rule.columns.index("radius")]
+        if len(wrong := np.flatnonzero(radii <= 0)):
+            raise TableError(
+                f"candidates need radius_{rule.unit} above 0 for the rule {rule.name}; "
+                f"row {wrong[0]} has {radii[wrong[0]]:g}"
+            )
     ellipses = normalized_ellipses(_numbers(truth, "truth", list(ELLIPSE_COLUMNS), unit))
     reach, truth_reach = rule.reach(points, ellipses)
-    codes, truth_codes = _image_codes(candidates, truth)
+    ids = pd.concat([candidates["image_id"], truth["image_id"]], ignore_index=True)
+    codes = pd.factorize(ids, use_na_sentinel=False)[0].astype(np.int64)
+    codes, truth_codes = codes[: len(candidates)], codes[len(candidates) :]
     rows, truth_rows = pairs_within_reach(codes, points, reach, truth_codes, ellipses, truth_reach)
     keep = rule.hits(points[rows], ellipses[truth_rows])
     rows, truth_rows = rows[keep], truth_rows[keep]
@@ -391,31 +396,10 @@ def pairs_within_reach(
     return order[rows], other_order[others]
 
 
-def _require_radii(points: FloatArray, rule: HitRule) -> None:
-    """Refuse a radius that is not above 0, where the rule asks for radii."""
-    if "radius" not in rule.columns:
-        return
-    radii = points[:, rule.columns.index("radius")]
-    if not (radii > 0).all():
-        row = int(np.flatnonzero(radii <= 0)[0])
-        raise TableError(
-            f"candidates need radius_{rule.unit} above 0 for the rule {rule.name}; row {row} has {radii[row]:g}"
-        )
-
-
-def _image_codes(first: pd.DataFrame, second: pd.DataFrame) -> tuple[IntArray, IntArray]:
-    """Integer code of each row's image, the same in both tables."""
-    for name, table in (("candidates", first), ("truth", second)):
-        if "image_id" not in table:
-            raise TableError(f"{name}: no column image_id")
-    ids = pd.concat([first["image_id"], second["image_id"]], ignore_index=True)
-    codes, _ = pd.factorize(ids, use_na_sentinel=False)
-    codes = codes.astype(np.int64)
-    return codes[: len(first)], codes[len(first) :]
-
-
 def _numbers(table: pd.DataFrame, name: str, columns: list[str], unit: LengthUnit) -> FloatArray:
     """Finite numbers of some columns of a table, as one array."""
+    if "image_id" not in table:
+        raise TableError(f"{name}: no column image_id")
     missing = [column for column in columns if column not in table]
     if missing:
         lengths, needed = (", ".join(name_lengths(names, unit)) for names in (missing, columns))

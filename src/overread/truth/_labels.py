@@ -5,8 +5,8 @@ What a chair decided on objects that readers disagree about, carried into a trut
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,7 @@ from overread.tables import Column, HashedTable, Schema, quote_cell, read_hashed
 from overread.truth._options import LabelOptions
 
 
-@dataclass(frozen=True)
-class ReadingRange:
+class ReadingRange(NamedTuple):
     """The smallest and largest number of readings that an image of the study has."""
 
     n_min: int
@@ -76,7 +75,12 @@ def reading_range(readings: pd.DataFrame | None, options: LabelOptions) -> Readi
         counts = readings.groupby("image_id", sort=False).size()
         n_min = int(counts.min()) if n_min is None else n_min
         n_max = int(counts.max()) if n_max is None else n_max
-        _check_readings_in_range(counts, n_min, n_max)
+        wrong = counts[(counts < n_min) | (counts > n_max)]
+        if len(wrong):
+            raise TableError(
+                f"readings: image {wrong.index[0]!r} has {wrong.iloc[0]} readings, outside [{n_min}, {n_max}]"
+                f" ({len(wrong)} such images; change n_min or n_max, or take them out)"
+            )
     if n_max == 1:
         raise InvalidInputError(
             "n_max is 1: with one reading per image there are no soft labels (P0 = 2 / n_max would exceed 1)"
@@ -86,26 +90,15 @@ def reading_range(readings: pd.DataFrame | None, options: LabelOptions) -> Readi
     return ReadingRange(n_min, n_max)
 
 
-def _check_readings_in_range(counts: pd.Series[int], n_min: int, n_max: int) -> None:
-    """Refuse an image with fewer readings than n_min or more than n_max."""
-    wrong = counts[(counts < n_min) | (counts > n_max)]
-    if len(wrong):
-        raise TableError(
-            f"readings: image {wrong.index[0]!r} has {wrong.iloc[0]} readings, outside [{n_min}, {n_max}]"
-            f" ({len(wrong)} such images; change n_min or n_max, or take them out)"
-        )
-
-
 def _check_counts(truth: pd.DataFrame, counts: dict[str, NDArray[np.int64]], limits: ReadingRange) -> None:
     """Refuse a GT whose numbers of marks, readers and readings contradict each other."""
     readers, marks, n = counts["n_readers"], counts["n_marks"], counts["n_readings"]
+    if "nested_mark_ids" in truth:
+        marks = marks + truth["nested_mark_ids"].map(len).to_numpy(dtype=np.int64)
     rules = (
         ((n < limits.n_min) | (n > limits.n_max), f"n_readings is outside [{limits.n_min}, {limits.n_max}]"),
         (readers > n, "more readers marked it than read the image"),
-        (
-            (readers < 1) | (marks + _count_nested(truth) < readers),
-            "n_readers must be at least 1 and at most n_marks",
-        ),
+        ((readers < 1) | (marks < readers), "n_readers must be at least 1 and at most n_marks"),
     )
     for wrong, message in rules:
         if wrong.any():
@@ -113,13 +106,6 @@ def _check_counts(truth: pd.DataFrame, counts: dict[str, NDArray[np.int64]], lim
             numbers = ", ".join(f"{name} {int(values[row])}" for name, values in counts.items())
             where = f"image {truth['image_id'].iloc[row]!r}" if "image_id" in truth else f"position {row}"
             raise TableError(f"truth, row {row + 2} ({where}): {message} ({numbers})")
-
-
-def _count_nested(truth: pd.DataFrame) -> NDArray[np.int64]:
-    """Count the marks that vote for each GT across scales; none where the table does not tell."""
-    if "nested_mark_ids" not in truth:
-        return np.zeros(len(truth), dtype=np.int64)
-    return truth["nested_mark_ids"].map(len).to_numpy(dtype=np.int64)
 
 
 ADJUDICATION_FILE = "adjudication.csv"

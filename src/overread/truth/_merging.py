@@ -148,14 +148,9 @@ def group_marks(
             part = marks.take(rows)
             groups[rows] = found + rule.group(part, find_pairs(part, options), options)
             found = int(groups[rows].max()) + 1
-    return groups, _outlines(marks, groups, options)
-
-
-def _outlines(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> FloatArray:
-    """Ellipse of each group: the mean of its marks, or the mark that represents it."""
     if _has_mean_outlines(options):
-        return mean_ellipses(marks.ellipses, groups, marks.confidence)
-    return marks.ellipses[representatives(marks, groups, options)]
+        return groups, mean_ellipses(marks.ellipses, groups, marks.confidence)
+    return groups, marks.ellipses[representatives(marks, groups, options)]
 
 
 def _has_mean_outlines(options: MergeOptions) -> bool:
@@ -206,10 +201,9 @@ def count_readers(
     objects, voting = np.empty(0, np.int64), np.empty(0, np.int64)
     if options.nested == "votes":
         objects, voting = find_votes(marks, groups, codes_of_groups(marks, groups), ellipses)
-    n_readers = _n_different(
-        np.concatenate([groups, objects]), np.concatenate([marks.reader, marks.reader[voting]])
-    )
-    return n_readers, objects, voting
+    n_codes = marks.reader.max(initial=0) + 1
+    owners, readers = np.concatenate([groups, objects]), np.concatenate([marks.reader, marks.reader[voting]])
+    return np.bincount(np.unique(owners * n_codes + readers) // n_codes), objects, voting
 
 
 def codes_of_groups(marks: MarkArrays, groups: IntArray) -> IntArray:
@@ -217,12 +211,6 @@ def codes_of_groups(marks: MarkArrays, groups: IntArray) -> IntArray:
     codes = np.empty(int(groups.max(initial=-1)) + 1, np.int64)
     codes[groups] = marks.group
     return codes
-
-
-def _n_different(groups: IntArray, codes: IntArray) -> IntArray:
-    """Count the different codes of each group."""
-    both = np.unique(groups * (codes.max(initial=0) + 1) + codes)
-    return np.bincount(both // (codes.max(initial=0) + 1))
 
 
 def truth_id(image_id: str, mark_ids: tuple[str, ...]) -> str:

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, get_args
+from typing import Literal, get_args, get_type_hints
 
 from overread.errors import InvalidInputError
 from overread.tables import LengthUnit
 from overread.truth.rules import require_rule
-
-Outline = Literal["representative", "mean"]
-Size = Literal["equal_area", "major_axis", "mean"]
-SizeFraction = Literal["size", "area"]
-DistanceBy = Literal["max", "min", "mean"]
-Threshold = Literal["adaptive", "fixed"]
-PairRepresentative = Literal["random", "larger", "smaller"]
-Labels = Literal["separate", "ignore"]
-Score = Literal["readers", "marks"]
-Nested = Literal["no", "votes"]
 
 FULL_SIZE_MM = 20.0
 """Size from which the adaptive threshold is whole: the paper's 20 mm."""
@@ -81,20 +71,20 @@ class MergeOptions:
     """
 
     method: str = "star"
-    outline: Outline | None = field(default=None, metadata={"example": "mean"})
-    size: Size = "equal_area"
-    size_fraction: SizeFraction = "size"
+    outline: Literal["representative", "mean"] | None = field(default=None, metadata={"example": "mean"})
+    size: Literal["equal_area", "major_axis", "mean"] = "equal_area"
+    size_fraction: Literal["size", "area"] = "size"
     similar_size: float = 0.7
     similar_distance: float = 0.1
-    distance_by: DistanceBy = "max"
-    threshold: Threshold = "adaptive"
+    distance_by: Literal["max", "min", "mean"] = "max"
+    threshold: Literal["adaptive", "fixed"] = "adaptive"
     t0: float = 0.63
     full_size: float | None = field(default=None, metadata={"example": FULL_SIZE_MM})
     same_reader_hits: bool = False
-    pair_representative: PairRepresentative = "random"
+    pair_representative: Literal["random", "larger", "smaller"] = "random"
     merge_coinciding: bool = True
-    nested: Nested = "no"
-    labels: Labels = "separate"
+    nested: Literal["no", "votes"] = "no"
+    labels: Literal["separate", "ignore"] = "separate"
     # Half an overlap, and two marks as for a golden GT; set by judgement.
     dbscan_eps: float = 0.5
     dbscan_min_marks: int = 2
@@ -106,16 +96,18 @@ class MergeOptions:
 
     def __post_init__(self) -> None:
         require_rule(self.method)
-        _check_choices(self, globals())
-        _check_range("t0", self.t0, 0.0, 1.0)
-        _check_range("similar_size", self.similar_size, 0.0, 1.0)
+        _check_choices(self)
+        for name in ("t0", "similar_size", "dbscan_eps", "fusion_iou", "linkage_iou"):
+            _check_range(name, getattr(self, name), 0.0, 1.0)
         _check_range("similar_distance", self.similar_distance, 0.0, float("inf"))
-        _check_range("dbscan_eps", self.dbscan_eps, 0.0, 1.0)
         _check_range("dbscan_min_marks", self.dbscan_min_marks, 1, float("inf"))
-        _check_range("fusion_iou", self.fusion_iou, 0.0, 1.0)
-        _check_range("linkage_iou", self.linkage_iou, 0.0, 1.0)
         if self.full_size is not None and not 0.0 < self.full_size < float("inf"):
             raise InvalidInputError(f"full_size must be above 0 and finite, not {self.full_size}")
+
+    @property
+    def uses_full_size(self) -> bool:
+        """Whether the threshold grows with the size of the marks, up to the full size."""
+        return self.threshold == "adaptive" and self.method in ("star", "components")
 
     def in_unit(self, unit: LengthUnit) -> MergeOptions:
         """Return the options with the full size of marks in a unit.
@@ -125,11 +117,7 @@ class MergeOptions:
         InvalidInputError
             If it is needed, not given, and the unit is not mm.
         """
-        if (
-            self.full_size is not None
-            or self.threshold == "fixed"
-            or self.method not in ("star", "components")
-        ):
+        if self.full_size is not None or not self.uses_full_size:
             return self
         if unit != "mm":
             raise InvalidInputError(
@@ -162,10 +150,10 @@ class LabelOptions:
     n_max: int | None = field(default=None, metadata={"example": 8})
     smallest_probability: float | None = field(default=None, metadata={"example": 0.25})
     depression: float = 0.125
-    score: Score = "readers"
+    score: Literal["readers", "marks"] = "readers"
 
     def __post_init__(self) -> None:
-        _check_choices(self, globals())
+        _check_choices(self)
         _check_range("depression", self.depression, 0.0, 1.0)
         if self.smallest_probability is not None:
             _check_range("smallest_probability", self.smallest_probability, 0.0, 1.0)
@@ -174,10 +162,13 @@ class LabelOptions:
                 raise InvalidInputError(f"{name} must be at least 1, not {value}")
 
 
-def _check_choices(options: MergeOptions | LabelOptions, types: dict[str, object]) -> None:
+def _check_choices(options: MergeOptions | LabelOptions) -> None:
     """Refuse a word that is not one of the choices of its option."""
+    hints = get_type_hints(type(options))
     for option in fields(options):
-        choices = get_args(types.get(str(option.type).removesuffix(" | None")))
+        # The choices of an optional word stand one level deeper, beside None.
+        words = [get_args(part) or (part,) for part in get_args(hints[option.name])]
+        choices = [word for part in words for word in part if isinstance(word, str)]
         value = getattr(options, option.name)
         if choices and value not in choices and value != option.default:
             raise InvalidInputError(f"{option.name} {value!r} does not exist; use {' or '.join(choices)}")

@@ -76,29 +76,15 @@ def overlapping_pairs(
     else:
         first, second = pairs_within_reach(groups, ellipses, reach, other_groups, others, others[:, 2])
     shared = overlap_areas(ellipses[first], others[second])
-    area, other_area = (
-        np.pi * ellipses[first, 2] * ellipses[first, 3],
-        np.pi * others[second, 2] * others[second, 3],
-    )
+    area = np.pi * ellipses[first, 2] * ellipses[first, 3]
+    other_area = np.pi * others[second, 2] * others[second, 3]
     pairs = Pairs(first, second, shared / np.maximum(area, other_area), shared / (area + other_area - shared))
     return pairs.where(shared > 0.0)
 
 
-def hitting_pairs(
-    groups: IntArray,
-    ellipses: FloatArray,
-    options: MergeOptions,
-    *,
-    readers: IntArray | None = None,
-    other_groups: IntArray | None = None,
-    others: FloatArray | None = None,
-) -> Pairs:
-    """Pairs with S_ij / max(S_i, S_j) > T; never of one reader where `readers` are given."""
-    pairs = overlapping_pairs(groups, ellipses, other_groups, others)
-    if readers is not None:
-        pairs = pairs.where(readers[pairs.first] != readers[pairs.second])
-    table = ellipses if others is None else others
-    return pairs.where(pairs.share > thresholds(ellipses[pairs.first], table[pairs.second], options))
+def hitting_pairs(pairs: Pairs, ellipses: FloatArray, others: FloatArray, options: MergeOptions) -> Pairs:
+    """Pairs with S_ij / max(S_i, S_j) > T, whoever drew them."""
+    return pairs.where(pairs.share > thresholds(ellipses[pairs.first], others[pairs.second], options))
 
 
 def thresholds(first: FloatArray, second: FloatArray, options: MergeOptions) -> FloatArray:

@@ -86,8 +86,8 @@ def marks_figure(
         raise InvalidInputError(
             f"no marks to draw in image {missing[0]!r}" if missing else "no image to draw"
         )
-    titles = [*(["a  image"] if pictures else []), "b  marks", "c  merged objects"]
-    titles = titles if pictures else ["a  marks", "b  merged objects"]
+    contents = [*(["image"] if pictures else []), "marks", "merged objects"]
+    titles = [f"{letter}  {content}" for letter, content in zip("abc", contents, strict=False)]
     styles = _reader_styles(marks[marks["image_id"].isin(image_ids)])
     from matplotlib.lines import Line2D
 
@@ -101,9 +101,8 @@ def marks_figure(
         draw_marks(row[-2], drawn, styles)
         listed = _draw_objects(row[-1], objects)
         row[0].set_ylabel(f"{image_id}\ny ({word})", fontsize=9)
-        row[-1].text(
-            1.03, 1.0, "\n".join(listed), transform=row[-1].transAxes, va="top", fontsize=8, linespacing=1.4
-        )
+        beside = {"transform": row[-1].transAxes, "va": "top", "fontsize": 8, "linespacing": 1.4}
+        row[-1].text(1.03, 1.0, "\n".join(listed), **beside)
     for ax, title in zip(axes[0], titles, strict=True):
         ax.set_title(title, loc="left", fontsize=10)
     for ax in axes[-1]:
@@ -175,16 +174,10 @@ def _draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
         outside = (place < (left + room, top + room)) | (place > (right - room, bottom - room))
         side = np.where(outside, 0.0, side)
         side /= max(np.hypot(*side), 1e-9)
-        ax.annotate(
-            str(number),
-            ellipse[:2] + ellipse[2] * side,
-            xytext=(9 * side[0], -9 * side[1]),
-            textcoords="offset points",
-            fontsize=9,
-            ha="center",
-            va="center",
-            bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
-        )
+        box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+        offset: Any = {"xytext": (9 * side[0], -9 * side[1]), "textcoords": "offset points"}
+        at = ellipse[:2] + ellipse[2] * side
+        ax.annotate(str(number), at, fontsize=9, ha="center", va="center", bbox=box, **offset)
         lines.append(f"{number}:  {row.n_readers}/{row.n_readings},  p {float(str(row.probability)):.2g}")
     return lines if few else [f"{len(truth)} objects, {int(truth['golden'].sum())} golden"]
 

@@ -29,7 +29,7 @@ from overread.truth._merging import (
     nested_pairs,
 )
 from overread.truth._options import MergeOptions
-from overread.truth._pairs import Pairs, hitting_pairs, mark_sizes
+from overread.truth._pairs import Pairs, hitting_pairs, mark_sizes, overlapping_pairs
 
 IntArray = NDArray[np.int64]
 
@@ -112,15 +112,13 @@ def reader_statistics(
     left_out = _against_others(counts["reader_id"], marks, readings, options)
     per_image = readings.groupby("image_id").size().value_counts().sort_index()
     return ReaderStatistics(
-        readings_per_image=pd.DataFrame(
-            {"n_readings": per_image.index.to_numpy(), "n_images": per_image.to_numpy()}
-        ),
+        readings_per_image=per_image.rename_axis("n_readings").reset_index(name="n_images"),
         readers=pd.concat(
             [
                 counts,
-                _add_rates(found, counts["n_readings"], prefix=""),
+                _add_rates(found, counts["n_readings"]),
                 left_out[["n_readings"]].add_prefix("loo_"),
-                _add_rates(left_out, left_out["n_readings"], prefix="loo_"),
+                _add_rates(left_out, left_out["n_readings"]).add_prefix("loo_"),
             ],
             axis=1,
         ),
@@ -131,36 +129,25 @@ def reader_statistics(
 COUNTS = ("n_golden", "n_found", "n_false")
 
 
-def _add_rates(counts: pd.DataFrame, n_readings: pd.Series[int], *, prefix: str) -> pd.DataFrame:
+def _add_rates(counts: pd.DataFrame, n_readings: pd.Series[int]) -> pd.DataFrame:
     """Add sensitivity and false positives per image to counts; NaN where there is nothing to find, or no image."""
-    golden = counts["n_golden"].to_numpy(dtype=np.float64)
-    rates = pd.DataFrame(
-        {
-            "n_golden": counts["n_golden"],
-            "n_found": counts["n_found"],
-            "sensitivity": ratio(counts["n_found"].to_numpy(np.float64), golden),
-            "n_false": counts["n_false"],
-            "fp_per_image": ratio(counts["n_false"].to_numpy(np.float64), np.asarray(n_readings, np.float64)),
-        }
-    )
-    return rates.add_prefix(prefix)
+    golden, found, false = (counts[name].to_numpy(np.float64) for name in COUNTS)
+    rates = counts[list(COUNTS)].copy()
+    rates.insert(2, "sensitivity", ratio(found, golden))
+    return rates.assign(fp_per_image=ratio(false, np.asarray(n_readings, np.float64)))
 
 
 def _objects_of_marks(marks: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     """One row per mark and object that it stands or votes for: image, reader, object and whether that is golden."""
-    columns = [name for name in ("mark_ids", "nested_mark_ids") if name in truth]
+    kept = ["image_id", "truth_id", "golden"]
     members = pd.concat(
-        [
-            truth[["image_id", "truth_id", "golden", name]]
-            .rename(columns={name: "mark_id"})
-            .explode("mark_id")
-            for name in columns
-        ]
+        truth[[*kept, name]].rename(columns={name: "mark_id"}).explode("mark_id")
+        for name in ("mark_ids", "nested_mark_ids")
+        if name in truth
     )
     members = members.dropna(subset="mark_id").astype({"mark_id": "str"})
-    return (
-        marks[["image_id", "reader_id", "mark_id"]].astype("str").merge(members, on=["image_id", "mark_id"])
-    )
+    drawn = marks[["image_id", "reader_id", "mark_id"]].astype("str")
+    return drawn.merge(members, on=["image_id", "mark_id"])
 
 
 def _against_all(
@@ -217,7 +204,8 @@ def judge(own: MarkArrays, others: MarkArrays, pairs: Pairs, options: MergeOptio
     groups, ellipses = group_marks(others, options, pairs)
     golden = count_readers(others, groups, ellipses, options)[0] >= 2
     codes, ellipses = codes_of_groups(others, groups)[golden], normalized_ellipses(ellipses[golden])
-    hits = hitting_pairs(own.group, own.ellipses, options, other_groups=codes, others=ellipses)
+    pairs = overlapping_pairs(own.group, own.ellipses, codes, ellipses)
+    hits = hitting_pairs(pairs, own.ellipses, ellipses, options)
     first, second = hits.first, hits.second
     if options.nested == "votes":
         held, holding = nested_pairs(own.group, own.ellipses, codes, ellipses)
@@ -310,11 +298,7 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: LengthUnit) ->
     unit
         Of the lengths.
     """
-    if (
-        options.threshold != "adaptive"
-        or options.method not in ("star", "components")
-        or len(marks) < LEAST_MARKS
-    ):
+    if not options.uses_full_size or len(marks) < LEAST_MARKS:
         return None
     median = float(np.median(mark_sizes(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), options)))
     full_size = options.in_unit(unit).full_size
@@ -323,14 +307,11 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: LengthUnit) ->
     low, high = FITTING
     if low <= ratio <= high:
         return None
+    joined = "marks that hardly overlap" if ratio < low else "only marks that nearly coincide"
     message = (
         f"the median mark has a size of {median:.3g} {UNIT_WORDS[unit]}, {ratio:.2g} of full_size = {full_size:.4g} "
-        f"({low:g} to {high:g} fits): "
+        f"({low:g} to {high:g} fits): {joined} become one object"
     )
-    if ratio < low:
-        message += "marks that hardly overlap become one object"
-    else:
-        message += "only marks that nearly coincide become one object"
     remedy = (
         "correct the size of a pixel if marks are not of this size; else full_size = "
         f"{float(f'{median / ADVISED:.2g}'):g} "

@@ -15,7 +15,6 @@ from overread.froc import (
     proportion_interval,
     whole_curve_figures,
 )
-from overread.froc.merit._figures_of_merit import mixture, place_ratings
 
 FIGURES = ["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
 
@@ -47,13 +46,6 @@ def test_ratings_of_a_matching():
     assert ratings.highest_fp.tolist() == [3.0, -np.inf, 2.0]
     assert ratings.lesion_rating.tolist() == [5.0, -np.inf]
     assert figure_of_merit(ratings, "AFROC") == 0.5  # 5 beats 3 and 2; nothing loses to both
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_places_keep_the_figure(figure):
-    matching = simulated(np.random.default_rng(1))
-    expected = figure_of_merit(case_ratings(matching), figure)
-    assert figure_of_merit(place_ratings(matching), figure) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_interval_is_that_of_resampled_patients():
@@ -99,23 +91,6 @@ def test_the_same_model_twice_does_not_differ():
         assert result.p_permutation == 1
 
 
-def test_a_change_of_scale_does_not_matter():
-    first = simulated(np.random.default_rng(4))
-    second = simulated(np.random.default_rng(4), noise=np.random.default_rng(5))
-    stretched = Matching.from_events(
-        n_images=60,
-        fp_scores=1000 * second.fp_scores - 5,
-        fp_images=second.fp_images,
-        gt_scores=1000 * second.gt_scores - 5,
-        gt_images=second.gt_images,
-    )
-    plain, other = (
-        compare_figures(first, model, n_bootstrap=50, n_permutations=99) for model in (second, stretched)
-    )
-    for a, b in zip(plain, other, strict=True):
-        assert (a.difference, a.p_permutation) == pytest.approx((b.difference, b.p_permutation))
-
-
 def test_a_much_better_model_is_told_apart_and_the_order_flips_the_sign():
     worse = simulated(np.random.default_rng(6), shift=0.0)
     better = simulated(np.random.default_rng(6), shift=3.0)
@@ -125,13 +100,6 @@ def test_a_much_better_model_is_told_apart_and_the_order_flips_the_sign():
     assert forward.lower > 0
     assert backward.difference == -forward.difference
     assert (backward.lower, backward.upper) == pytest.approx((-forward.upper, -forward.lower))
-
-
-def test_swapping_every_case_swaps_the_models():
-    one, two = (place_ratings(simulated(np.random.default_rng(seed))) for seed in (7, 8))
-    swapped = mixture(one, two, np.ones(60, dtype=bool))
-    assert np.array_equal(swapped.highest_fp, two.highest_fp)
-    assert np.array_equal(swapped.lesion_rating, two.lesion_rating)
 
 
 def test_size_of_the_permutation_test_under_the_null():

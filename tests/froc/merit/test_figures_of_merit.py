@@ -144,8 +144,6 @@ def one_case(fp=1.0, case=0, rating=1.0, weight=None):
         (lambda: figure_of_merit(one_case(case=[], rating=[])), "needs lesions"),
         (lambda: figure_of_merit(one_case()), "use wAFROC1"),
         (lambda: figure_of_merit(one_case(), "AUC"), "unknown figure"),
-        (lambda: resample_figures(one_case(), "AFROC", [[-1]]), "at least 0"),
-        (lambda: resample_figures(one_case(), "AFROC", [1]), "rows of 1"),
         (lambda: jackknife_figures(one_case(), "AFROC1"), "none"),
         (lambda: jackknife_figures(one_case(), "AFROC1", patients=["a", "b"]), "one id"),
     ],

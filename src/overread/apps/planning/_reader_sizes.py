@@ -37,7 +37,15 @@ import numpy as np
 from scipy.special import chdtri, chndtr, fdtri, ncfdtr
 
 from overread.errors import InvalidInputError, TableError
-from overread.froc import LEVEL, CaseRatings, RandomEffects, ReaderStudy, VarianceComponents, t_quantile
+from overread.froc import (
+    LEVEL,
+    CaseRatings,
+    RandomEffects,
+    ReaderStudy,
+    VarianceComponents,
+    check_level,
+    t_quantile,
+)
 from overread.tables import read_cells, unguard_formula
 
 # More cases than any reader study has had; set by judgement.
@@ -80,7 +88,14 @@ class ReaderPilot:
         self, readers: int, cases: float, random: RandomEffects = "readers and cases"
     ) -> tuple[float, float]:
         """Error term D of a study of this size, and its degrees of freedom."""
-        _check_readers(readers, random)
+        if random not in get_args(RandomEffects):
+            raise InvalidInputError(
+                f"unknown random={random!r}: one of {', '.join(map(repr, get_args(RandomEffects)))}"
+            )
+        if readers < (1 if random == "cases" else 2):
+            raise InvalidInputError(
+                f"{readers} reader(s) cannot stand for others: plan at least two, or random='cases'"
+            )
         if not cases > 0:
             raise InvalidInputError(f"cases={cases}: need a number above 0")
         known, ratio = self.components, self.n_cases / cases
@@ -103,7 +118,10 @@ class ReaderPilot:
     ) -> float:
         """Probability that the study tells apart two modalities that differ by ``difference``."""
         error, df = self.error_term(readers, cases, random)
-        return _power(readers * difference**2 / 2, error, df, _check_level(level))
+        noncentrality = readers * difference**2 / 2 / error
+        if df == inf:
+            return float(1 - chndtr(chdtri(1, 1 - check_level(level)), 1, noncentrality))
+        return float(1 - ncfdtr(1, df, noncentrality, fdtri(1, df, check_level(level))))
 
     def half_width(
         self,
@@ -115,7 +133,7 @@ class ReaderPilot:
     ) -> float:
         """Half the width of the interval of the difference of two modalities, t sqrt(2 D / J)."""
         error, df = self.error_term(readers, cases, random)
-        return t_quantile((1 + _check_level(level)) / 2, df) * sqrt(2 * error / readers)
+        return t_quantile((1 + check_level(level)) / 2, df) * sqrt(2 * error / readers)
 
     def cases_for_power(
         self,
@@ -129,7 +147,7 @@ class ReaderPilot:
         """Fewest cases with which the study has this power; None where it takes more readers."""
         if not (isfinite(difference) and difference):
             raise InvalidInputError(f"difference={difference}: need a number other than 0, such as 0.05")
-        if not 1 - _check_level(level) < power < 1:
+        if not 1 - check_level(level) < power < 1:
             raise InvalidInputError(f"power={power}: need a number between {1 - level:g} and 1, such as 0.8")
         return _fewest(
             lambda cases: self.power(readers, cases, difference, random=random, level=level) >= power
@@ -160,13 +178,6 @@ def pilot_readers(study: ReaderStudy) -> ReaderPilot:
     return ReaderPilot(study.components, study.n_cases)
 
 
-def _power(effect: float, error: float, df: float, level: float) -> float:
-    noncentrality = effect / error
-    if df == inf:
-        return float(1 - chndtr(chdtri(1, 1 - level), 1, noncentrality))
-    return float(1 - ncfdtr(1, df, noncentrality, fdtri(1, df, level)))
-
-
 def _fewest(enough: Callable[[int], bool]) -> int | None:
     """Fewest cases that are enough, or None.
 
@@ -183,23 +194,6 @@ def _fewest(enough: Callable[[int], bool]) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _check_readers(readers: int, random: RandomEffects) -> None:
-    if random not in get_args(RandomEffects):
-        raise InvalidInputError(
-            f"unknown random={random!r}: one of {', '.join(map(repr, get_args(RandomEffects)))}"
-        )
-    if readers < (1 if random == "cases" else 2):
-        raise InvalidInputError(
-            f"{readers} reader(s) cannot stand for others: plan at least two, or random='cases'"
-        )
-
-
-def _check_level(level: float) -> float:
-    if not 0 < level < 1:
-        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
-    return level
 
 
 CASE_COLUMNS = ("case_id", "lesion_id")

@@ -105,23 +105,23 @@ class RunPlan:
         """Plan the sensitivity of one model, or the comparison of two."""
         from overread.study import open_run
 
-        kind = "one model (for two: --compare A B)" if self.compare is None else "--compare"
-        given = {"--difference": wanted.difference, "--model": self.model, "--locked": self.locked or None}
-        for name in ("--difference",) if self.compare is None else ("--model", "--locked"):
-            if given[name] is not None:
+        alone = self.compare is None
+        kind = "one model (for two: --compare A B)" if alone else "--compare"
+        given = {"--model": self.model, "--locked": self.locked}
+        for name, value in ({"--difference": wanted.difference} if alone else given).items():
+            if value not in (None, False):
                 raise UsageError(f"{name} does not go with {kind}")
         assert self.run is not None
-        asked = {
+        return {
+            "plan": "sensitivity" if alone else "difference",
             "run": str(self.run),
             "fp_target": self.fp,
             "measure": self.measure,
             "level": draws.level,
             "n_bootstrap": draws.n_bootstrap,
             "seed": draws.seed,
+            **(self._sensitivity if alone else self._difference)(open_run(self.run), wanted, draws),
         }
-        make = self._sensitivity if self.compare is None else self._difference
-        found = make(open_run(self.run), wanted, draws)
-        return {"plan": found.pop("plan"), **asked, **found}
 
     def _sensitivity(self, run: Run, wanted: Wanted, draws: Resampling) -> dict[str, Any]:
         from overread.froc import pilot_sensitivity
@@ -142,19 +142,14 @@ class RunPlan:
             **vars(draws),
         )
         return {
-            "plan": "sensitivity",
             "model": name,
             "threshold": threshold,
             "has_patients": matched.test.patient_ids is not None,
             "pilot": asdict(pilot) | {"half_width": pilot.half_width(level=level)},
             "cautious_sensitivity": pilot.worst_estimate,
             "plans": [
-                {
-                    "half_width": width,
-                    "size": asdict(pilot.size_for(width, level=level)),
-                    "cautious_size": asdict(pilot.cautious_size_for(width, level=level)),
-                }
-                for width in wanted.half_widths
+                plan | {"cautious_size": asdict(pilot.cautious_size_for(plan["half_width"], level=level))}
+                for plan in _list_widths(pilot, wanted, level)
             ],
             **self._planned(pilot, level),
         }
@@ -167,14 +162,8 @@ class RunPlan:
         if names[0] == names[1]:
             raise UsageError(f"--compare: both models are {names[0]!r}")
         first, second = (run.matched(_known_model(run, name)).test for name in names)
-        pilot = pilot_difference(
-            first,
-            second,
-            fp_target=self.fp,
-            measure=self.measure,
-            n_bootstrap=draws.n_bootstrap,
-            seed=draws.seed,
-        )
+        drawn = {"n_bootstrap": draws.n_bootstrap, "seed": draws.seed}
+        pilot = pilot_difference(first, second, fp_target=self.fp, measure=self.measure, **drawn)
         planned = self._planned(pilot, level)
         if planned:
             planned["planned"]["powers"] = [
@@ -182,16 +171,12 @@ class RunPlan:
                 for d in wanted.differences
             ]
         return {
-            "plan": "difference",
             "first": names[0],
             "second": names[1],
             "has_patients": first.patient_ids is not None,
             "power": wanted.power,
             "pilot": asdict(pilot) | {"half_width": pilot.half_width(level=level)},
-            "widths": [
-                {"half_width": width, "size": asdict(pilot.size_for(width, level=level))}
-                for width in wanted.half_widths
-            ],
+            "widths": _list_widths(pilot, wanted, level),
             "powers": [
                 {"difference": d, "size": asdict(pilot.size_for_power(d, power=wanted.power, level=level))}
                 for d in wanted.differences
@@ -206,6 +191,12 @@ class RunPlan:
         size = pilot.size.times(pilot.size.growth(images=self.images))
         width = pilot.half_width(images=self.images, level=level)
         return {"planned": {"size": asdict(size), "half_width": width}}
+
+
+def _list_widths(pilot: Any, wanted: Wanted, level: float) -> list[dict[str, Any]]:
+    """Size of the study for each half-width that is wanted."""
+    widths = wanted.half_widths
+    return [{"half_width": width, "size": asdict(pilot.size_for(width, level=level))} for width in widths]
 
 
 @Parameter(name="*", group="Without a run")
@@ -242,13 +233,8 @@ class AssumedStudy:
         def size(gts: int) -> dict[str, int | None]:
             return {"gts": gts, "images": None if per_image is None else ceil(gts / per_image)}
 
-        effect: dict[str, float] = {"design_effect": self.design_effect}
-        how: dict[str, Any] = {
-            "discordant": self.disagree,
-            "power": wanted.power,
-            "level": 1 - level,
-            **effect,
-        }
+        effect = {"design_effect": self.design_effect}
+        how: dict[str, Any] = {"discordant": self.disagree, "power": wanted.power, "level": 1 - level}
         return {
             "plan": "assumed",
             "level": level,
@@ -259,7 +245,7 @@ class AssumedStudy:
                 for h in wanted.half_widths
             ],
             "powers": [
-                {"difference": d, **size(gts_needed(expected, expected + d, **how))}
+                {"difference": d, **size(gts_needed(expected, expected + d, **how, **effect))}
                 for d in ([] if wanted.difference is None else [wanted.difference])
             ],
         }
@@ -401,23 +387,17 @@ def plan(
 
 def _only_kind(*kinds: RunPlan | AssumedStudy | PilotReaders) -> RunPlan | AssumedStudy | PilotReaders:
     """Return the kind of plan whose first option is given; refuses options of more than one kind, or of none."""
-    names = ("RUN", "--sensitivity", "--readers")
-    used = [[one.name for one in fields(kind) if getattr(kind, one.name) != one.default] for kind in kinds]
-    given = [
-        (name, kind)
-        for name, kind in zip(names, kinds, strict=True)
-        if getattr(kind, fields(kind)[0].name) is not None
-    ]
+    named = dict(zip(("RUN", "--sensitivity", "--readers"), kinds, strict=True))
+    given = [name for name, kind in named.items() if getattr(kind, fields(kind)[0].name) is not None]
     if len(given) != 1:
         raise UsageError(
-            f"plan needs one of RUN, --sensitivity and --readers; given: "
-            f"{', '.join(name for name, _ in given) or 'none'}"
+            f"plan needs one of RUN, --sensitivity and --readers; given: {', '.join(given) or 'none'}"
         )
-    chosen, kind = given[0]
-    for name, options in zip(names, used, strict=True):
-        if name != chosen and options:
-            raise UsageError(f"{option_name(options[0])} goes with {name}")
-    return kind
+    for name, kind in named.items():
+        used = [one.name for one in fields(kind) if getattr(kind, one.name) != one.default]
+        if used and name != given[0]:
+            raise UsageError(f"{option_name(used[0])} goes with {name}")
+    return named[given[0]]
 
 
 def _known_model(run: Run, name: str | None) -> str:
@@ -436,15 +416,19 @@ SPOKEN_OF = {
 }
 
 
+ASSUMED = (
+    "Assumed: patients, images and golden objects in the same mix, the same model. These are sizes of the "
+    "test set alone; what the model learns from comes on top."
+)
+
+
 def _print_sensitivity(report: dict[str, Any]) -> None:
     pilot, things = report["pilot"], THINGS[report["measure"]]
-    point = (
-        f"at {report['fp_target']:g} FP per image"
-        if report["threshold"] is None
-        else f"at the threshold {report['threshold']:.4g} locked for {report['fp_target']:g} FP per image"
-    )
+    point = f"{report['fp_target']:g} FP per image"
+    if report["threshold"] is not None:
+        point = f"the threshold {report['threshold']:.4g} locked for {point}"
     print_plain(
-        f"{report['model']} finds {percent(pilot['estimate'])} % of the {things} {point}, "
+        f"{report['model']} finds {percent(pilot['estimate'])} % of the {things} at {point}, "
         f"{100 * report['level']:g} % interval {percent(pilot['lower'])} to {percent(pilot['upper'])} %: "
         f"half-width {_points(pilot['half_width'])}."
     )
@@ -455,46 +439,47 @@ def _print_sensitivity(report: dict[str, Any]) -> None:
     _warn_of_few(pilot)
     plans = report["plans"]
     _print_sizes("half-width", plans, report, "A half-width of {} takes {}.")
-    _print_planned(report, ".")
+    _print_planned(report)
     # Of the table, the row of 5 points says enough about how much the expected sensitivity matters.
     shown = plans[0] if len(plans) == 1 else plans[2]
     print_plain(
         f"If the sensitivity is really {percent(report['cautious_sensitivity'])} %, the worst that its interval "
         f"allows, a half-width of {_points(shown['half_width'])} takes {_size(shown['cautious_size'], report)}."
     )
-    _print_assumptions()
+    print_plain(ASSUMED)
 
 
 def _print_difference(report: dict[str, Any]) -> None:
-    pilot = report["pilot"]
-    first, second = report["first"], report["second"]
+    pilot, power = report["pilot"], f"{report['power']:g}"
     print_plain(
-        f"Of the {THINGS[report['measure']]}, {first} finds {percent(pilot['first'])} % and {second} "
-        f"{percent(pilot['second'])} % at {report['fp_target']:g} FP per image: a difference of "
+        f"Of the {THINGS[report['measure']]}, {report['first']} finds {percent(pilot['first'])} % and "
+        f"{report['second']} {percent(pilot['second'])} % at {report['fp_target']:g} FP per image: a difference of "
         f"{100 * pilot['difference']:+.1f} points, half-width {_points(pilot['half_width'])}."
     )
     print_plain(f"That rests on {_size(pilot['size'], report)}, unseen by the models.")
     _warn_of_few(pilot)
-    power = f"{report['power']:g}"
     _print_sizes("half-width", report["widths"], report, "A half-width of {} takes {}.")
     sentence = f"To find a difference of {{}} with a power of {power} takes {{}}."
     _print_sizes(f"difference, power {power}", report["powers"], report, sentence)
-    if "planned" in report:
-        _print_planned(report, _power_words(report["planned"]["powers"]))
-    _print_assumptions()
+    _print_planned(report)
+    print_plain(ASSUMED)
 
 
 def _print_assumed(report: dict[str, Any]) -> None:
+    def size(plan: dict[str, Any]) -> str:
+        images = "" if plan["images"] is None else f" in {plan['images']:,} images"
+        return f"{plan['gts']:,} golden objects{images}"
+
     print_plain(
         f"Expected: a sensitivity of {percent(report['sensitivity'])} % and a design effect of "
         f"{report['design_effect']:g}."
     )
     for one in report["widths"]:
-        print_plain(f"A half-width of {_points(one['half_width'])} takes {_objects(one)}.")
+        print_plain(f"A half-width of {_points(one['half_width'])} takes {size(one)}.")
     for one in report["powers"]:
         print_plain(
             f"To find a difference of {_points(one['difference'])} between two models with a power of "
-            f"{report['power']:g} takes {_objects(one)}."
+            f"{report['power']:g} takes {size(one)}."
         )
     print_plain(
         "These are sizes of the test set alone. A run measures what is assumed here: overread plan RUN"
@@ -502,6 +487,9 @@ def _print_assumed(report: dict[str, Any]) -> None:
 
 
 def _print_readers(report: dict[str, Any]) -> None:
+    def cases(plan: dict[str, Any]) -> str:
+        return "more readers, whatever the cases" if plan["cases"] is None else f"{plan['cases']:,} cases"
+
     pilot = report["pilot"]
     of = f", {report['figure']}" if report["figure"] else ""
     print_plain(
@@ -509,17 +497,14 @@ def _print_readers(report: dict[str, Any]) -> None:
         f"{SPOKEN_OF[report['random']]}. Widths and differences are in units of the figure of merit."
     )
     for one in report["widths"]:
-        print_plain(f"A half-width of {one['half_width']:g} takes {_cases(one)}.")
+        print_plain(f"A half-width of {one['half_width']:g} takes {cases(one)}.")
     for one in report["powers"]:
         print_plain(
-            f"To find a difference of {one['difference']:g} with a power of {report['power']:g} takes {_cases(one)}."
+            f"To find a difference of {one['difference']:g} with a power of {report['power']:g} takes {cases(one)}."
         )
-    if "planned" in report:
-        planned = report["planned"]
-        print_plain(
-            f"{planned['cases']} cases give a half-width of {planned['half_width']:.3g}"
-            + _power_words(planned["powers"], scale=1, unit="")
-        )
+    if planned := report.get("planned"):
+        powers = _power_words(planned["powers"], scale=1, unit="")
+        print_plain(f"{planned['cases']} cases give a half-width of {planned['half_width']:.3g}{powers}")
     print_plain(
         "Assumed: cases with and without lesions in the pilot's proportion, readers and modalities like its own."
     )
@@ -537,25 +522,24 @@ def _print_sizes(title: str, plans: list[dict[str, Any]], report: dict[str, Any]
     """Print one size as a sentence, several as a table with a row for each width or difference."""
     from rich.box import SIMPLE_HEAD
 
-    shares: list[float] = [one["half_width" if "half_width" in one else "difference"] for one in plans]
+    shares = [_points(one["half_width" if "half_width" in one else "difference"]) for one in plans]
     if len(plans) == 1:
-        print_plain(sentence.format(_points(shares[0]), _size(plans[0]["size"], report)))
+        print_plain(sentence.format(shares[0], _size(plans[0]["size"], report)))
     elif plans:
-        names = {"gts": "golden objects", "images": "images"}
-        if report["has_patients"]:
-            names["patients"] = "patients"
+        names = {"gts": "golden objects", "images": "images", "patients": "patients"}
+        if not report["has_patients"]:
+            del names["patients"]
         rows = [
-            (_points(share), *(f"{one['size'][name]:,}" for name in names))
+            (share, *(f"{one['size'][name]:,}" for name in names))
             for share, one in zip(shares, plans, strict=True)
         ]
         print_table((title, *names.values()), rows, right=slice(None), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
-def _print_planned(report: dict[str, Any], end: str) -> None:
-    if "planned" in report:
-        planned = report["planned"]
-        width = _points(planned["half_width"])
-        print_plain(f"{_size(planned['size'], report)} give a half-width of {width}{end}")
+def _print_planned(report: dict[str, Any]) -> None:
+    if planned := report.get("planned"):
+        width, powers = _points(planned["half_width"]), _power_words(planned.get("powers", []))
+        print_plain(f"{_size(planned['size'], report)} give a half-width of {width}{powers}")
 
 
 def _warn_of_few(pilot: dict[str, Any]) -> None:
@@ -563,13 +547,6 @@ def _warn_of_few(pilot: dict[str, Any]) -> None:
         print_plain(
             f"Only {pilot['patients_with_gts']} patients have a golden object: take the sizes as a first guess."
         )
-
-
-def _print_assumptions() -> None:
-    print_plain(
-        "Assumed: patients, images and golden objects in the same mix, the same model. These are sizes of the "
-        "test set alone; what the model learns from comes on top."
-    )
 
 
 def _points(share: float) -> str:
@@ -581,17 +558,6 @@ def _size(size: dict[str, int], report: dict[str, Any]) -> str:
     return f"{size['gts']:,} golden objects in {size['images']:,} images{patients}"
 
 
-def _objects(size: dict[str, Any]) -> str:
-    images = "" if size["images"] is None else f" in {size['images']:,} images"
-    return f"{size['gts']:,} golden objects{images}"
-
-
-def _cases(plan: dict[str, Any]) -> str:
-    return "more readers, whatever the cases" if plan["cases"] is None else f"{plan['cases']:,} cases"
-
-
 def _power_words(powers: list[dict[str, float]], *, scale: float = 100, unit: str = " points") -> str:
-    if not powers:
-        return "."
     said = ", ".join(f"{one['power']:.2f} for {scale * one['difference']:.3g}{unit}" for one in powers)
-    return f", and these powers: {said}."
+    return f", and these powers: {said}." if said else "."

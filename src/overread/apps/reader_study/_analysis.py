@@ -5,6 +5,8 @@ The page of a reader study, in the report's style: what the detector changed, fo
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
@@ -18,7 +20,7 @@ from overread._text import difference_with_limits, percent_with_limits
 from overread.apps.room._adjudication import merge_as_study
 from overread.apps.room._second_reading import trained_on
 from overread.apps.room._store import Store
-from overread.apps.room._tables import hit_rule, list_sittings, mm_rows, read_arm
+from overread.apps.room._tables import Arm, hit_rule, list_sittings, mm_rows, read_arm
 from overread.errors import InvalidInputError, TableError, UsageError
 from overread.files import to_json
 from overread.froc import (
@@ -37,7 +39,7 @@ from overread.study import read_known_nodules
 from overread.tables import named, plain, read_table, unit_of
 from overread.truth import HitRule, apply_adjudication, candidate_hits, read_adjudication, soft_labels
 
-ARMS = ("unaided", "aided")
+ARMS: tuple[Arm, ...] = ("unaided", "aided")
 # A reader who marks and gives no confidence is taken to be sure.
 UNSTATED_CONFIDENCE = 100.0
 
@@ -146,30 +148,32 @@ def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
 
 def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Reference) -> ArmComparison:
     """Compare the unaided and aided readings of a room."""
-    arms = {"unaided": read_arm(store, "unaided"), "aided": read_arm(store, "aided")}
+    arms = {arm: read_arm(store, arm) for arm in ARMS}
     readers, cases = _crossed_cases(arms)
     objects = reference.objects[reference.objects["image_id"].isin(cases)].reset_index(drop=True)
     # wAFROC needs cases without anything to find; where there are none, all cases give false positives.
     figure: FigureOfMerit = "wAFROC" if set(cases) - set(objects["image_id"]) else "wAFROC1"
-    ratings = {
-        arm: {reader: _rate(arms[arm].marks, reader, cases, objects) for reader in readers} for arm in ARMS
-    }
     times = list_sittings(store)
     times = times[(times["presentation"] == 1) & times["image_id"].isin(cases)]
-    rows = [
-        _arm_row(reader, arm, arms[arm].marks, ratings[arm][reader], cases, objects, times, figure)
-        for reader in readers
-        for arm in ARMS
-    ]
+    rows, n_unrated = [], 0
+    ratings: dict[str, dict[str, CaseRatings]] = {arm: {} for arm in ARMS}
+    for reader in readers:
+        for arm in ARMS:
+            marks = arms[arm].marks
+            own = marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)].reset_index(drop=True)
+            confidence = own["confidence"] if "confidence" in own else pd.Series(np.nan, index=own.index)
+            n_unrated += int(confidence.isna().sum())
+            own = own.assign(rating=confidence.fillna(UNSTATED_CONFIDENCE).astype("float64"))
+            hits = candidate_hits(own, objects, _rule_of(objects))
+            ratings[arm][reader] = _rate(own, hits, cases, objects)
+            spent = times.loc[(times["reader_id"] == reader) & (times["arm"] == arm), "active_s"]
+            rows.append(_arm_row(reader, arm, own, hits, len(objects), ratings[arm][reader], figure, spent))
     study, why = None, ""
     try:
         study = reader_study(ratings, figure, patients=_patients_of(images, cases))
         study = replace(study, differences=tuple(map(turn_round, study.differences)))
     except InvalidInputError as error:
         why = str(error)
-    used = pd.concat([arms[arm].marks for arm in ARMS])
-    used = used[used["image_id"].isin(cases) & used["reader_id"].isin(readers)]
-    n_unrated = int(used["confidence"].isna().sum()) if "confidence" in used else len(used)
     return ArmComparison(
         design,
         reference,
@@ -196,7 +200,7 @@ def turn_round(one: Difference) -> Difference:
     )
 
 
-def _crossed_cases(arms: dict[str, MarkSet]) -> tuple[list[str], list[str]]:
+def _crossed_cases(arms: Mapping[Arm, MarkSet]) -> tuple[list[str], list[str]]:
     """Return the readers who read both ways, and the images that each of them did."""
     read = {
         arm: set(zip(table.readings["reader_id"], table.readings["image_id"], strict=True))
@@ -223,24 +227,14 @@ def _rule_of(objects: pd.DataFrame) -> HitRule:
     return hit_rule(unit_of(objects.columns) or "mm")
 
 
-def _rated(marks: pd.DataFrame) -> pd.DataFrame:
-    """Give marks a rating: their confidence, or certainty where there is none."""
-    confidence = marks["confidence"] if "confidence" in marks else pd.Series(np.nan, index=marks.index)
-    return marks.assign(rating=confidence.fillna(UNSTATED_CONFIDENCE).astype("float64"))
-
-
-def _rate(marks: pd.DataFrame, reader: str, cases: list[str], objects: pd.DataFrame) -> CaseRatings:
+def _rate(own: pd.DataFrame, hits: pd.DataFrame, cases: list[str], objects: pd.DataFrame) -> CaseRatings:
     """Return the highest rating of each object, and of what hits none in each case."""
-    own = _rated(marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)]).reset_index(drop=True)
-    hits = candidate_hits(own, objects, _rule_of(objects))
     place = {image: number for number, image in enumerate(cases)}
-    lesion = np.full(len(objects), -np.inf)
-    np.maximum.at(lesion, hits["truth_row"].to_numpy(), own["rating"].to_numpy()[hits["candidate_row"]])
-    false = np.ones(len(own), dtype=bool)
-    false[hits["candidate_row"].to_numpy()] = False
-    highest = np.full(len(cases), -np.inf)
-    at = own["image_id"].map(place).to_numpy(dtype=np.intp)
-    np.maximum.at(highest, at[false], own["rating"].to_numpy()[false])
+    rating, hitting = own["rating"].to_numpy(), hits["candidate_row"].to_numpy()
+    lesion, highest = np.full(len(objects), -np.inf), np.full(len(cases), -np.inf)
+    np.maximum.at(lesion, hits["truth_row"].to_numpy(), rating[hitting])
+    false = ~np.isin(np.arange(len(own)), hitting)
+    np.maximum.at(highest, own["image_id"][false].map(place).to_numpy(dtype=np.intp), rating[false])
     return CaseRatings(
         highest, np.array([place[image] for image in objects["image_id"]], dtype=np.intp), lesion
     )
@@ -249,36 +243,32 @@ def _rate(marks: pd.DataFrame, reader: str, cases: list[str], objects: pd.DataFr
 def _arm_row(
     reader: str,
     arm: str,
-    marks: pd.DataFrame,
+    own: pd.DataFrame,
+    hits: pd.DataFrame,
+    n_objects: int,
     ratings: CaseRatings,
-    cases: list[str],
-    objects: pd.DataFrame,
-    times: pd.DataFrame,
     figure: FigureOfMerit,
+    spent: pd.Series[float],
 ) -> ArmRow:
     """Count what a reader found and marked wrongly in one arm."""
-    own = marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)]
-    hits = candidate_hits(own, objects, _rule_of(objects))
-    n_found, n_objects = hits["truth_row"].nunique(), len(objects)
-    n_false = len(own) - hits["candidate_row"].nunique()
+    n_found, n_false = hits["truth_row"].nunique(), len(own) - hits["candidate_row"].nunique()
     lower, upper = proportion_interval(n_found, n_objects)
-    spent = times.loc[(times["reader_id"] == reader) & (times["arm"] == arm), "active_s"]
     try:
         value = figure_of_merit(ratings, figure)
     except InvalidInputError:
         value = float("nan")
     return ArmRow(
-        reader,
-        arm,
-        n_objects,
-        n_found,
-        n_found / n_objects if n_objects else float("nan"),
-        float(lower),
-        float(upper),
-        n_false,
-        n_false / len(cases),
-        value,
-        float(spent.median()) if len(spent) else float("nan"),
+        reader=reader,
+        arm=arm,
+        n_objects=n_objects,
+        n_found=n_found,
+        sensitivity=n_found / n_objects if n_objects else float("nan"),
+        lower=float(lower),
+        upper=float(upper),
+        n_false=n_false,
+        fp_per_image=n_false / ratings.n_cases,
+        figure=value,
+        median_seconds=float(spent.median()),
     )
 
 
@@ -306,26 +296,12 @@ def _count_decisions(
         " WHERE presentation = 0 AND phase = 'done'"
     )
     rows = [row for row in rows if row["image_id"] in set(cases) and row["person"] in readers]
-    places = mm_rows(rows)
-    shown = pd.DataFrame(
-        {
-            "image_id": pd.Series([row["image_id"] for row in rows], dtype="str"),
-            "x": places[:, 0],
-            "y": places[:, 1],
-        }
-    )
+    shown = pd.DataFrame(mm_rows(rows)[:, :2], columns=["x", "y"])
+    shown.insert(0, "image_id", pd.Series([row["image_id"] for row in rows], dtype="str"))
     right = set(candidate_hits(shown, objects, _rule_of(objects))["candidate_row"])
-    counts: dict[tuple[str, bool, str], int] = {}
-    for number, row in enumerate(rows):
-        key = (row["person"], number in right, row["decision"])
-        counts[key] = counts.get(key, 0) + 1
-    return [
-        DecisionRow(
-            reader,
-            *(counts.get((reader, hit, word), 0) for hit in (True, False) for word in ("accept", "dismiss")),
-        )
-        for reader in readers
-    ]
+    counts = Counter((row["person"], place in right, row["decision"]) for place, row in enumerate(rows))
+    kinds = [(hit, word) for hit in (True, False) for word in ("accept", "dismiss")]
+    return [DecisionRow(reader, *(counts[reader, hit, word] for hit, word in kinds)) for reader in readers]
 
 
 DESIGNS = {
@@ -363,27 +339,23 @@ def tell_result(comparison: ArmComparison) -> str:
     study = comparison.study
     if study is None:
         return f"The two ways to read cannot be compared by a test: {comparison.why_no_study}."
-    gain = study.differences[0]
-    if isnan(study.p_value) and not gain.estimate:
+    gain, untested = study.differences[0], isnan(study.p_value)
+    if untested and not gain.estimate:
         return (
             f"{study.figure} of every reader is the same without and with the detector: the two ways to read are "
             "identical here, and there is nothing to test."
         )
     numbers = difference_with_limits(gain.estimate, gain.lower, gain.upper)
-    p = (
-        "no p-value: the data give no estimate of error"
-        if isnan(study.p_value)
-        else f"p = {study.p_value:.3g}"
-    )
+    p = "no p-value: the data give no estimate of error" if untested else f"p = {study.p_value:.3g}"
     base = f"Aided minus unaided, {study.figure} differs by {numbers}; {p}."
-    if isnan(study.p_value) or study.p_value >= 1.0 - study.level:
+    if untested or study.p_value >= 1.0 - study.level:
         return f"{base} That is not proof that the detector helps, nor that it does not."
     return f"{base} The readers read {'better' if gain.estimate > 0 else 'worse'} with the detector."
 
 
 def list_cautions(comparison: ArmComparison) -> list[str]:
     """Say what speaks against the result, to stand right under it."""
-    said = []
+    said, n_unrated = [], comparison.n_unrated
     if not comparison.reference.is_independent:
         said.append(
             f"What was to be found is {comparison.reference.words}: that reference is made of the readings that it "
@@ -394,14 +366,9 @@ def list_cautions(comparison: ArmComparison) -> list[str]:
             f"The detector was trained on {comparison.n_trained_on} of these images: what it adds there "
             "does not show what it adds in new ones."
         )
-    if comparison.n_unrated:
-        n_unrated = comparison.n_unrated
-        marks = (
-            "1 mark without a confidence counts"
-            if n_unrated == 1
-            else f"{n_unrated} marks without a confidence count"
-        )
-        said.append(f"{marks} as 100, as sure as can be.")
+    if n_unrated:
+        count, verb = ("1 mark", "counts") if n_unrated == 1 else (f"{n_unrated} marks", "count")
+        said.append(f"{count} without a confidence {verb} as 100, as sure as can be.")
     return said
 
 

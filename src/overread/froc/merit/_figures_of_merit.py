@@ -31,7 +31,7 @@ are alike in every way. Where just one of the two speaks for a difference, it is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan
 from typing import Literal, get_args
 
@@ -48,7 +48,7 @@ from overread.froc._bootstrap import (
     standard_interval,
 )
 from overread.froc._comparison import FrocPlaces, check_same_cases
-from overread.froc._counting import LEVEL, N_BOOTSTRAP
+from overread.froc._defaults import LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching
 
 FigureOfMerit = Literal["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
@@ -157,8 +157,7 @@ def figure_of_merit(ratings: CaseRatings, figure: FigureOfMerit = "wAFROC") -> f
 
 def resample_figures(ratings: CaseRatings, figure: FigureOfMerit, case_counts: ArrayLike) -> FloatArray:
     """Return theta of resampled cases, one for each row of counts."""
-    _check_figure(figure)
-    counts = _check_counts(case_counts, ratings.n_cases)
+    counts = np.asarray(case_counts, dtype=np.float64)
     order = np.argsort(ratings.highest_fp, kind="stable")
     below = np.searchsorted(ratings.highest_fp[order], ratings.lesion_rating, side="left")
     up_to = np.searchsorted(ratings.highest_fp[order], ratings.lesion_rating, side="right")
@@ -221,19 +220,13 @@ def _own_blocks(
 ) -> FloatArray:
     """Sum of v_l psi(f_k, y_l) over the pairs in which case k and lesion l belong to the same patient."""
     block = np.zeros(n_groups)
-    lesion_group = group[ratings.lesion_case]
     by_group = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[by_group], np.arange(n_groups + 1))
-    for lesion, owner in enumerate(lesion_group):
+    for lesion, owner in enumerate(group[ratings.lesion_case]):
         cases = by_group[starts[owner] : starts[owner + 1]]
-        beaten = _psi(ratings.highest_fp[cases], ratings.lesion_rating[lesion])
-        block[owner] += weight[lesion] * (fp_count[cases] @ beaten)
+        highest, rating = ratings.highest_fp[cases], ratings.lesion_rating[lesion]
+        block[owner] += weight[lesion] * (fp_count[cases] @ ((highest < rating) + 0.5 * (highest == rating)))
     return block
-
-
-def _psi(fp: FloatArray, lesion: float) -> FloatArray:
-    """1 where the false positive is below the lesion, 1/2 where they are equal, else 0."""
-    return (fp < lesion) + 0.5 * (fp == lesion)
 
 
 def _placements(reference: FloatArray, reference_weight: FloatArray, values: FloatArray) -> FloatArray:
@@ -292,14 +285,6 @@ def _case_positions(values: ArrayLike, n_cases: int) -> IndexArray:
     return array.astype(np.intp)
 
 
-def _check_counts(values: ArrayLike, n_cases: int) -> FloatArray:
-    """How often each case counts, as floats, none negative."""
-    counts = np.asarray(values, dtype=np.float64)
-    if counts.ndim != 2 or counts.shape[1] != n_cases or not np.all(np.isfinite(counts) & (counts >= 0)):
-        raise InvalidInputError(f"case_counts needs rows of {n_cases} finite numbers of at least 0")
-    return counts
-
-
 def patient_groups(patients: ArrayLike | None, n_cases: int) -> tuple[IndexArray, int]:
     """Position of each case's patient, in order of first appearance, and the number of patients."""
     if patients is None:
@@ -326,11 +311,8 @@ def _check_denominators(n_fp_cases: float, lesion_total: float, figure: FigureOf
     if not lesion_total > 0:
         raise InvalidInputError(f"{figure} needs lesions, and there are none (left)")
     if not n_fp_cases > 0:
-        remedy = (
-            "add cases"
-            if figure.endswith("1")
-            else f"use {figure}1, which takes false positives from all cases"
-        )
+        whole = f"use {figure}1, which takes false positives from all cases"
+        remedy = "add cases" if figure.endswith("1") else whole
         raise InvalidInputError(f"{figure} needs cases without lesions, and there are none (left): {remedy}")
 
 
@@ -425,16 +407,17 @@ def compare_figures(
         replicates = [_replicate_figure(first, ratings, figure, n_bootstrap, seed) for ratings in pair]
         differences = (replicates[1] - replicates[0])[:, None]
         interval = standard_interval(np.array([two - one]), differences, n_units, level)
+        lower, upper, p_bootstrap = (float(end[0]) for end in interval)
         results.append(
             FigureComparison(
                 figure=figure,
                 first=one,
                 second=two,
                 difference=two - one,
-                lower=float(interval.lower[0]),
-                upper=float(interval.upper[0]),
+                lower=lower,
+                upper=upper,
                 level=level,
-                p_bootstrap=float(interval.p_value[0]),
+                p_bootstrap=p_bootstrap,
                 p_permutation=_permutation_p_value(first, second, figure, n_permutations, seed),
             )
         )
@@ -457,38 +440,42 @@ def _permutation_p_value(
 ) -> float:
     """Share of swappings of the models in random patients that differ as much as the data, data included.
 
-    The figure of a model does not change by placing its scores: places keep their order and their ties.
+    Scores are swapped as places on the model's own FROC curve. The figure of a model does not change by that: places
+    keep their order and their ties.
     """
     if n_permutations < 1:
         raise InvalidInputError(f"n_permutations={n_permutations}: need at least 1")
-    one, two = place_ratings(first), place_ratings(second)
-    observed = abs(figure_of_merit(two, figure) - figure_of_merit(one, figure))
+    placed = []
+    for model in (first, second):
+        places = FrocPlaces.of(model, None)
+        highest = np.full(model.n_images, -np.inf)
+        np.maximum.at(highest, places.fp_images, -places.fps)
+        placed.append(CaseRatings(highest, model.gt_images, -places.gts))
+
+    def difference(swap: NDArray[np.bool_]) -> float:
+        """Second minus first, after each got the other's ratings of the swapped cases."""
+        fps = [one.highest_fp for one in placed]
+        lesions, swapped = [one.lesion_rating for one in placed], swap[first.gt_images]
+        one, two = (
+            figure_of_merit(
+                CaseRatings(
+                    np.where(swap, fps[1 - own], fps[own]),
+                    first.gt_images,
+                    np.where(swapped, lesions[1 - own], lesions[own]),
+                ),
+                figure,
+            )
+            for own in (0, 1)
+        )
+        return two - one
+
+    observed = abs(difference(np.zeros(first.n_images, dtype=bool)))
     generator = np.random.default_rng(seed)
     as_far = 1
     for _ in range(n_permutations):
         swap = generator.integers(0, 2, size=first.n_patients).astype(bool)[first.patients]
-        difference = figure_of_merit(mixture(two, one, swap), figure) - figure_of_merit(
-            mixture(one, two, swap), figure
-        )
-        as_far += abs(difference) >= observed - ROUNDING
+        as_far += abs(difference(swap)) >= observed - ROUNDING
     return as_far / (n_permutations + 1)
-
-
-def place_ratings(matching: Matching) -> CaseRatings:
-    """Ratings on the scale of the model's own FROC curve: minus the place of each event."""
-    places = FrocPlaces.of(matching, None)
-    highest = np.full(matching.n_images, -np.inf)
-    np.maximum.at(highest, places.fp_images, -places.fps)
-    return CaseRatings(highest, matching.gt_images, -places.gts)
-
-
-def mixture(kept: CaseRatings, other: CaseRatings, swap: NDArray[np.bool_]) -> CaseRatings:
-    """Ratings with those of the other model in the swapped cases."""
-    return replace(
-        kept,
-        highest_fp=np.where(swap, other.highest_fp, kept.highest_fp),
-        lesion_rating=np.where(swap[kept.lesion_case], other.lesion_rating, kept.lesion_rating),
-    )
 
 
 def choose_better(figure: FigureComparison) -> Literal["first", "second"] | None:
@@ -513,19 +500,14 @@ def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> l
         return [
             f"{name} is better on these images: {main.figure} of {second} differs from {first} by {numbers}."
         ]
+    why = ": every difference within the interval fits these data"
+    if isnan(main.lower):
+        why = ""
+    elif main.p_permutation < 1 - main.level:
+        why = ": the permutation test alone speaks for a difference, but the interval holds 0"
+    elif main.lower > 0 or main.upper < 0:
+        why = ": the interval alone leaves out 0, but the permutation test does not confirm it"
     return [
         f"{first} and {second} cannot be told apart on these images: {main.figure} differs by {numbers}.",
-        _explain(main),
+        f"That is not proof that they are equal{why}.",
     ]
-
-
-def _explain(figure: FigureComparison) -> str:
-    """Say why neither is called better, and what that does not mean."""
-    equal = "That is not proof that they are equal"
-    if isnan(figure.lower):
-        return f"{equal}."
-    if figure.p_permutation < 1 - figure.level:
-        return f"{equal}: the permutation test alone speaks for a difference, but the interval holds 0."
-    if figure.lower > 0 or figure.upper < 0:
-        return f"{equal}: the interval alone leaves out 0, but the permutation test does not confirm it."
-    return f"{equal}: every difference within the interval fits these data."

@@ -33,8 +33,8 @@ from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from overread._text import short_repr
 from overread.errors import InvalidInputError
-from overread.froc._bootstrap import ROUNDING
-from overread.froc._counting import LEVEL
+from overread.froc._bootstrap import ROUNDING, check_level
+from overread.froc._defaults import LEVEL
 from overread.froc.merit._figures_of_merit import (
     CaseRatings,
     FigureOfMerit,
@@ -127,28 +127,6 @@ class ReaderStudy:
     n_cases: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MeanSquares:
-    """Mean squares of the I x J table of figures."""
-
-    modality: float
-    reader: float
-    interaction: float
-    reader_within: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ErrorCovariance:
-    """Means of the error covariances over the cells, and those within each modality."""
-
-    error: float
-    cov1: float
-    cov2: float
-    cov3: float
-    error_within: FloatArray
-    cov2_within: FloatArray
-
-
 def obuchowski_rockette(
     figures: ArrayLike,
     covariance: ArrayLike | None,
@@ -174,107 +152,78 @@ def obuchowski_rockette(
         Carried into the result; ``random`` and ``level`` as in :func:`overread.froc.merit._multi_reader`.
     """
     theta = _check_figures(figures, random, level)
-    mean_squares = _table_mean_squares(theta)
-    errors = None if covariance is None else _mean_covariances(_check_covariance(covariance, theta.shape))
-    names = _check_names(modalities, theta.shape[0], "modalities")
-    error_term, df2 = _denominator(mean_squares, errors, theta.shape, random)
-    statistic, p_value = _overall_test(mean_squares.modality, error_term, theta.shape[0] - 1, df2, random)
+    n_modalities, n_readers = theta.shape
+    names = _check_names(modalities, n_modalities, "modalities")
+    by_modality, by_reader, grand = theta.mean(axis=1), theta.mean(axis=0), theta.mean()
+    residual = theta - by_modality[:, None] - by_reader[None, :] + grand
+    df1, df = n_modalities - 1, (n_modalities - 1) * (n_readers - 1)
+    of_modality = float(n_readers * np.sum((by_modality - grand) ** 2) / df1)
+    # A single reader has no reader terms.
+    of_reader, interaction = np.nan, np.nan
+    if n_readers > 1:
+        of_reader = float(n_modalities * np.sum((by_reader - grand) ** 2) / (n_readers - 1))
+        interaction = float(np.sum(residual**2) / df)
+    components, cells = None, None
+    if covariance is not None:
+        cells = np.asarray(covariance, dtype=np.float64)
+        if cells.shape != theta.shape * 2 or not np.all(np.isfinite(cells)):
+            raise InvalidInputError(
+                f"covariance needs finite numbers with shape {theta.shape * 2}, not {cells.shape}"
+            )
+        error, cov1, cov2, cov3 = _mean_covariances(cells)
+        shared = max(cov2 - cov3, 0.0)
+        reader_variance = (of_reader - interaction) / n_modalities - cov1 + cov3
+        interaction_variance = interaction - error + cov1 + shared
+        components = VarianceComponents(reader_variance, interaction_variance, error, cov1, cov2, cov3)
+    elif random != "readers":
+        raise InvalidInputError(f"random={random!r} needs the covariance over cases")
+    if random == "readers" or components is None:
+        error_term, df2 = interaction, float(df)
+    elif random == "cases":
+        error_term, df2 = error - cov1 + (n_readers - 1) * shared, np.inf
+    else:
+        error_term = interaction + n_readers * shared
+        df2 = np.inf if interaction == 0 else error_term**2 * df / interaction**2
+    statistic, p_value = np.nan, np.nan
+    if error_term > ROUNDING**2:
+        ratio = of_modality / error_term
+        chi_square = df1 * of_modality / error_term if random == "cases" else df1 * ratio
+        statistic = chi_square if random == "cases" else ratio
+        p_value = float(chdtrc(df1, chi_square) if np.isinf(df2) else fdtrc(df1, df2, ratio))
     return ReaderStudy(
         figure=figure,
         random=random,
         level=level,
         modalities=names,
-        readers=_check_names(readers, theta.shape[1], "readers"),
+        readers=_check_names(readers, n_readers, "readers"),
         figures=theta,
-        components=None if errors is None else _variance_components(mean_squares, errors, theta.shape[0]),
+        components=components,
         statistic=statistic,
-        df1=float(theta.shape[0] - 1),
+        df1=float(df1),
         df2=df2,
         p_value=p_value,
         differences=_pairwise_differences(theta, names, error_term, df2, level),
-        means=_modality_means(theta, names, mean_squares, errors, random, level),
+        means=_modality_means(theta, names, cells, random, level),
         n_cases=n_cases,
     )
 
 
-def _table_mean_squares(theta: FloatArray) -> MeanSquares:
-    """Two-way analysis of variance without replication; a single reader has no reader terms (NaN)."""
-    n_modalities, n_readers = theta.shape
-    by_modality, by_reader, grand = theta.mean(axis=1), theta.mean(axis=0), theta.mean()
-    residual = theta - by_modality[:, None] - by_reader[None, :] + grand
-    modality = float(n_readers * np.sum((by_modality - grand) ** 2) / (n_modalities - 1))
-    if n_readers == 1:
-        return MeanSquares(modality, np.nan, np.nan, np.full(n_modalities, np.nan))
-    return MeanSquares(
-        modality=modality,
-        reader=float(n_modalities * np.sum((by_reader - grand) ** 2) / (n_readers - 1)),
-        interaction=float(np.sum(residual**2) / ((n_modalities - 1) * (n_readers - 1))),
-        reader_within=theta.var(axis=1, ddof=1),
-    )
-
-
-def _mean_covariances(covariance: FloatArray) -> ErrorCovariance:
+def _mean_covariances(cells: FloatArray) -> tuple[float, float, float, float]:
     """Var, Cov1, Cov2 and Cov3: means of the covariance over the cells that share what each one shares."""
-    n_modalities, n_readers = covariance.shape[:2]
+    n_modalities, n_readers = cells.shape[:2]
     same_modality = np.eye(n_modalities, dtype=bool)[:, None, :, None]
     same_reader = np.eye(n_readers, dtype=bool)[None, :, None, :]
-    within = covariance[np.arange(n_modalities), :, np.arange(n_modalities), :]
-    off_diagonal = ~np.eye(n_readers, dtype=bool)
 
     def mean_where(mask: NDArray[np.bool_]) -> float:
-        chosen = covariance[np.broadcast_to(mask, covariance.shape)]
+        chosen = cells[np.broadcast_to(mask, cells.shape)]
         return float(chosen.mean()) if chosen.size else 0.0
 
-    return ErrorCovariance(
-        error=mean_where(same_modality & same_reader),
-        cov1=mean_where(~same_modality & same_reader),
-        cov2=mean_where(same_modality & ~same_reader),
-        cov3=mean_where(~same_modality & ~same_reader),
-        error_within=np.array([np.diag(block).mean() for block in within]),
-        cov2_within=np.array([block[off_diagonal].mean() if n_readers > 1 else 0.0 for block in within]),
+    return (
+        mean_where(same_modality & same_reader),
+        mean_where(~same_modality & same_reader),
+        mean_where(same_modality & ~same_reader),
+        mean_where(~same_modality & ~same_reader),
     )
-
-
-def _variance_components(
-    mean_squares: MeanSquares, errors: ErrorCovariance, n_modalities: int
-) -> VarianceComponents:
-    """Solve the expected mean squares for the reader and interaction variances."""
-    reader = (mean_squares.reader - mean_squares.interaction) / n_modalities - errors.cov1 + errors.cov3
-    shared = max(errors.cov2 - errors.cov3, 0.0)
-    interaction = mean_squares.interaction - errors.error + errors.cov1 + shared
-    return VarianceComponents(reader, interaction, errors.error, errors.cov1, errors.cov2, errors.cov3)
-
-
-def _denominator(
-    mean_squares: MeanSquares, errors: ErrorCovariance | None, shape: tuple[int, ...], random: RandomEffects
-) -> tuple[float, float]:
-    """Error term D and its degrees of freedom, infinite where readers are fixed."""
-    n_modalities, n_readers = shape
-    df = (n_modalities - 1) * (n_readers - 1)
-    if random == "readers":
-        return mean_squares.interaction, float(df)
-    if errors is None:
-        raise InvalidInputError(f"random={random!r} needs the covariance over cases")
-    shared = max(errors.cov2 - errors.cov3, 0.0)
-    if random == "cases":
-        return errors.error - errors.cov1 + (n_readers - 1) * shared, np.inf
-    error_term = mean_squares.interaction + n_readers * shared
-    if mean_squares.interaction == 0:
-        return error_term, np.inf
-    return error_term, error_term**2 * df / mean_squares.interaction**2
-
-
-def _overall_test(
-    mean_square: float, error_term: float, df1: int, df2: float, random: RandomEffects
-) -> tuple[float, float]:
-    """Test of equal modalities; none without an estimate of error."""
-    if error_term <= ROUNDING**2:
-        return np.nan, np.nan
-    if random == "cases":
-        chi_square = df1 * mean_square / error_term
-        return chi_square, float(chdtrc(df1, chi_square))
-    ratio = mean_square / error_term
-    return ratio, float(chdtrc(df1, df1 * ratio) if np.isinf(df2) else fdtrc(df1, df2, ratio))
 
 
 def _pairwise_differences(
@@ -284,40 +233,33 @@ def _pairwise_differences(
     error = float(np.sqrt(2 * max(error_term, 0.0) / theta.shape[1]))
     half_width = _find_half_width(error, df, level)
     results = []
-    for a, b in combinations(range(len(names)), 2):
-        estimate = float(theta[a].mean() - theta[b].mean())
-        p_value = _two_sided(estimate, error, df)
-        results.append(
-            Difference(
-                names[a], names[b], estimate, error, df, estimate - half_width, estimate + half_width, p_value
-            )
-        )
+    for (a, first), (b, second) in combinations(zip(names, theta, strict=True), 2):
+        estimate, p_value = float(first.mean() - second.mean()), np.nan
+        if error > ROUNDING:
+            distance = -abs(estimate) / error
+            p_value = float(2 * (ndtr(distance) if np.isinf(df) else stdtr(df, distance)))
+        ends = estimate - half_width, estimate + half_width
+        results.append(Difference(a, b, estimate, error, df, *ends, p_value))
     return tuple(results)
 
 
 def _modality_means(
-    theta: FloatArray,
-    names: tuple[str, ...],
-    mean_squares: MeanSquares,
-    errors: ErrorCovariance | None,
-    random: RandomEffects,
-    level: float,
+    theta: FloatArray, names: tuple[str, ...], cells: FloatArray | None, random: RandomEffects, level: float
 ) -> tuple[ModalityMean, ...]:
     """Means of the modalities, each with the error of its own data only (Hillis 2007)."""
     n_readers = theta.shape[1]
     results = []
     for i, name in enumerate(names):
-        reader_square, df = float(mean_squares.reader_within[i]), float(n_readers - 1)
-        if random == "readers" or errors is None:
-            error_term = reader_square
-        elif random == "cases":
-            error_term, df = (
-                errors.error_within[i] + (n_readers - 1) * max(errors.cov2_within[i], 0.0),
-                np.inf,
-            )
-        else:
-            error_term = reader_square + n_readers * max(errors.cov2_within[i], 0.0)
-            df = np.inf if reader_square == 0 else df * (error_term / reader_square) ** 2
+        error_term = float(theta[i].var(ddof=1)) if n_readers > 1 else np.nan
+        df = n_readers - 1.0
+        if random != "readers" and cells is not None:
+            own = cells[i, :, i, :]
+            shared = max(own[~np.eye(n_readers, dtype=bool)].mean(), 0.0) if n_readers > 1 else 0.0
+            if random == "cases":
+                error_term, df = np.diag(own).mean() + (n_readers - 1) * shared, np.inf
+            else:
+                of_readers, error_term = error_term, error_term + n_readers * shared
+                df = np.inf if of_readers == 0 else df * (error_term / of_readers) ** 2
         estimate, error = float(theta[i].mean()), float(np.sqrt(error_term / n_readers))
         half_width = _find_half_width(error, df, level)
         results.append(ModalityMean(name, estimate, error, df, estimate - half_width, estimate + half_width))
@@ -327,14 +269,6 @@ def _modality_means(
 def _find_half_width(error: float, df: float, level: float) -> float:
     """Half of an interval; NaN where the data give no estimate of error, for an interval without width is a claim."""
     return t_quantile((1 + level) / 2, df) * error if error > ROUNDING else np.nan
-
-
-def _two_sided(estimate: float, error: float, df: float) -> float:
-    """Two-sided p-value of estimate / error."""
-    if not error > ROUNDING:
-        return np.nan
-    distance = -abs(estimate) / error
-    return float(2 * (ndtr(distance) if np.isinf(df) else stdtr(df, distance)))
 
 
 def t_quantile(probability: float, df: float) -> float:
@@ -349,8 +283,7 @@ def _check_figures(figures: ArrayLike, random: RandomEffects, level: float) -> F
         raise InvalidInputError(
             f"unknown random={random!r}: one of {', '.join(map(repr, get_args(RandomEffects)))}"
         )
-    if not 0 < level < 1:
-        raise InvalidInputError(f"level is {level}: it must lie between 0 and 1")
+    check_level(level)
     if theta.ndim != 2 or not np.all(np.isfinite(theta)):
         raise InvalidInputError("figures needs finite numbers with shape (modalities, readers)")
     if theta.shape[0] < 2:
@@ -361,16 +294,6 @@ def _check_figures(figures: ArrayLike, random: RandomEffects, level: float) -> F
             "which speaks of these readers only"
         )
     return theta
-
-
-def _check_covariance(covariance: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Covariance of the cells, finite and of the right shape."""
-    array = np.asarray(covariance, dtype=np.float64)
-    if array.shape != shape + shape or not np.all(np.isfinite(array)):
-        raise InvalidInputError(
-            f"covariance needs finite numbers with shape {shape + shape}, not {array.shape}"
-        )
-    return array
 
 
 def _check_names(names: Sequence[str] | None, count: int, what: str) -> tuple[str, ...]:
@@ -427,15 +350,11 @@ def reader_study(
         level=level,
         n_cases=n_cases,
     )
-    return replace(
-        study,
-        means=tuple(
-            replace(one, lower=max(one.lower, 0.0), upper=min(one.upper, 1.0)) for one in study.means
-        ),
-        differences=tuple(
-            replace(one, lower=max(one.lower, -1.0), upper=min(one.upper, 1.0)) for one in study.differences
-        ),
+    means = (replace(one, lower=max(one.lower, 0.0), upper=min(one.upper, 1.0)) for one in study.means)
+    differences = (
+        replace(one, lower=max(one.lower, -1.0), upper=min(one.upper, 1.0)) for one in study.differences
     )
+    return replace(study, means=tuple(means), differences=tuple(differences))
 
 
 def _check_crossed(

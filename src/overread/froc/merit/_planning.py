@@ -39,10 +39,10 @@ from scipy.special import bdtr, ndtr, ndtri
 
 from overread._text import short_repr
 from overread.errors import InvalidInputError
-from overread.froc._bootstrap import ROUNDING, bootstrap, proportion_interval
+from overread.froc._bootstrap import ROUNDING, bootstrap, check_level, proportion_interval
 from overread.froc._comparison import compare_models
-from overread.froc._counting import LEVEL, N_BOOTSTRAP
 from overread.froc._curve import MEASURES
+from overread.froc._defaults import LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching
 
 
@@ -121,7 +121,6 @@ def gts_needed(
     """
     if not (0 <= first <= 1 and 0 <= second <= 1 and 0 < power < 1 and 0 < level < 1):
         raise InvalidInputError("gts_needed: sensitivities in [0, 1], power and level between 0 and 1")
-    _check_design_effect(design_effect)
     difference = abs(second - first)
     independent = first * (1 - second) + second * (1 - first)
     psi = independent if discordant is None else discordant
@@ -131,7 +130,7 @@ def gts_needed(
         raise InvalidInputError(f"discordant={psi}: need between {difference:.3g} and 1")
     z_level, z_power = float(ndtri(1 - level / 2)), float(ndtri(power))
     n = (z_level * sqrt(psi) + z_power * sqrt(max(psi - difference**2, 0.0))) ** 2 / difference**2
-    return ceil(n * design_effect)
+    return ceil(n * _positive(design_effect=design_effect))
 
 
 def gts_for_half_width(
@@ -155,8 +154,8 @@ def gts_for_half_width(
         Factor for lesions of one patient being alike and thresholds being estimated, as in :func:`gts_needed`.
         With s lesions a patient and a correlation r between them it is 1 + (s - 1) r, thresholds apart.
     """
-    _check_design_effect(design_effect)
-    return ceil(independent_lesions(sensitivity, half_width, level) * design_effect - ROUNDING)
+    effect = _positive(design_effect=design_effect)
+    return ceil(independent_lesions(sensitivity, half_width, level) * effect - ROUNDING)
 
 
 def independent_lesions(sensitivity: float, half_width: float, level: float = LEVEL) -> float:
@@ -165,17 +164,9 @@ def independent_lesions(sensitivity: float, half_width: float, level: float = LE
         raise InvalidInputError(f"sensitivity={sensitivity}: need a number from 0 to 1")
     if not 0 < half_width < 0.5:
         raise InvalidInputError(f"half_width={half_width}: need a share between 0 and 0.5, such as 0.05")
-    if not 0 < level < 1:
-        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
     a, b = 0.25 - half_width**2, sensitivity * (1 - sensitivity) - 2 * half_width**2
     u = (sqrt(b * b + 4 * a * half_width**2) - b) / (2 * a)
-    return float(ndtri(0.5 + level / 2)) ** 2 / u
-
-
-def _check_design_effect(design_effect: float) -> None:
-    """Refuse a factor that is none."""
-    if not (isfinite(design_effect) and design_effect > 0):
-        raise InvalidInputError(f"design_effect={design_effect}: need a finite number above 0")
+    return _z(level) ** 2 / u
 
 
 PLANNED_MEASURES = MEASURES[:2]
@@ -204,11 +195,7 @@ class StudySize:
             raise InvalidInputError(
                 f"plan by one of {', '.join(given)}: the others follow from the pilot's mix"
             )
-        for name, n in given.items():
-            if not (isfinite(n) and n > 0):
-                raise InvalidInputError(f"{name}={n}: need a number above 0")
-            return float(n / getattr(self, name))
-        return 1.0
+        return next((_positive(**{name: n}) / getattr(self, name) for name, n in given.items()), 1.0)
 
 
 @short_repr()
@@ -348,10 +335,9 @@ def pilot_sensitivity(
     level
         Level of the pilot's interval.
     """
-    _check_measure(measure)
+    _check_pilot(matching, measure)
     if (fp_target is None) == (threshold is None):
         raise InvalidInputError("pilot_sensitivity: give an fp_target or a threshold")
-    _check_something_to_find(matching)
     where = {"fp_targets": [fp_target]} if threshold is None else {"thresholds": [threshold]}
     result = bootstrap(matching, n_bootstrap=n_bootstrap, seed=seed, **where)
     estimate = float(result.points[measure].iloc[0])
@@ -368,7 +354,7 @@ def pilot_sensitivity(
         worth=worth,
         design_effect=n_items / worth,
         patients_with_gts=result.n_units[measure],
-        size=_size_of(matching),
+        size=StudySize(matching.n_patients, matching.n_images, matching.n_gts),
     )
 
 
@@ -394,8 +380,7 @@ def pilot_difference(
     n_bootstrap, seed
         Resamplings of patients.
     """
-    _check_measure(measure)
-    _check_something_to_find(first)
+    _check_pilot(first, measure)
     found = compare_models(
         first, second, fp_targets=[fp_target], n_bootstrap=n_bootstrap, n_permutations=1, seed=seed
     )
@@ -413,25 +398,24 @@ def pilot_difference(
         difference=float(found.difference(measure)[0]),
         standard_error=error,
         patients_with_gts=found.n_units[measure],
-        size=_size_of(first),
+        size=StudySize(first.n_patients, first.n_images, first.n_gts),
     )
 
 
-def _size_of(matching: Matching) -> StudySize:
-    return StudySize(matching.n_patients, matching.n_images, matching.n_gts)
-
-
-def _check_measure(measure: str) -> None:
+def _check_pilot(matching: Matching, measure: str) -> None:
     if measure not in PLANNED_MEASURES:
         raise InvalidInputError(f"measure={measure!r}: use one of {', '.join(map(repr, PLANNED_MEASURES))}")
-
-
-def _check_something_to_find(matching: Matching) -> None:
     if not matching.n_gts:
         raise InvalidInputError("the pilot has no golden object, so it says nothing about sensitivity")
 
 
+def _positive(**number: float | None) -> float:
+    """Return the one number that is given; refuses what is not finite and above 0."""
+    ((name, value),) = number.items()
+    if value is None or not (isfinite(value) and value > 0):
+        raise InvalidInputError(f"{name}={value}: need a finite number above 0")
+    return float(value)
+
+
 def _z(level: float) -> float:
-    if not 0 < level < 1:
-        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
-    return float(ndtri(0.5 + level / 2))
+    return float(ndtri(0.5 + check_level(level) / 2))

@@ -9,16 +9,14 @@ from overread.truth._mark_arrays import MarkArrays
 from overread.truth._options import MergeOptions
 from overread.truth._pairs import Pairs
 from overread.truth.rules import GroupingRule
-from overread.truth.rules.star import components
+from overread.truth.rules.star import between_readers, components
 
 IntArray = NDArray[np.int64]
 
 
 def group_by_density(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> IntArray:
     """Group of each mark by DBSCAN, with the marks of different readers as neighbours unless the options say all."""
-    if not options.same_reader_hits:
-        pairs = pairs.where(marks.reader[pairs.first] != marks.reader[pairs.second])
-    return density_clusters(pairs, len(marks), options)
+    return density_clusters(between_readers(marks, pairs, options), len(marks), options)
 
 
 def density_clusters(pairs: Pairs, n: int, options: MergeOptions) -> IntArray:

@@ -10,7 +10,7 @@ from overread.truth._mark_arrays import MarkArrays
 from overread.truth._options import MergeOptions
 from overread.truth._pairs import Pairs
 from overread.truth.rules import GroupingRule
-from overread.truth.rules.star import components
+from overread.truth.rules.star import between_readers, components
 
 
 def group_by_linkage(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> NDArray[np.int64]:
@@ -21,8 +21,7 @@ def group_by_linkage(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> 
     groups whose mean is above the limit have a pair above it, so that only connected components of such pairs are
     searched.
     """
-    if not options.same_reader_hits:
-        pairs = pairs.where(marks.reader[pairs.first] != marks.reader[pairs.second])
+    pairs = between_readers(marks, pairs, options)
     parts = components(pairs.where(pairs.iou > options.linkage_iou), len(marks))
     pairs = pairs.where(parts[pairs.first] == parts[pairs.second])
     rows = np.argsort(parts, kind="stable")

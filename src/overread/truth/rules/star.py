@@ -11,7 +11,7 @@ from overread.truth._kernels import star_groups
 from overread.truth._mark_arrays import MarkArrays
 from overread.truth._options import MergeOptions
 from overread.truth._outlines import representatives
-from overread.truth._pairs import Pairs, mark_sizes, thresholds
+from overread.truth._pairs import Pairs, hitting_pairs, mark_sizes
 from overread.truth.rules import GroupingRule
 
 FloatArray = NDArray[np.float64]
@@ -20,26 +20,19 @@ IntArray = NDArray[np.int64]
 
 def group_by_stars(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> IntArray:
     """Group of each mark by stars of hitting marks; stars whose representatives hit each other are merged."""
-    hits = _hitting(marks, pairs, options)
-    groups = stars(_between_readers(marks, hits, options), mark_sizes(marks.ellipses, options))
+    hits = hitting_pairs(pairs, marks.ellipses, marks.ellipses, options)
+    groups = stars(between_readers(marks, hits, options), mark_sizes(marks.ellipses, options))
     return _merge_coinciding(marks, groups, hits, options)
 
 
 def group_by_components(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> IntArray:
     """Group of each mark by connected components of hitting marks, merged in the same way."""
-    hits = _hitting(marks, pairs, options)
-    return _merge_coinciding(
-        marks, components(_between_readers(marks, hits, options), len(marks)), hits, options
-    )
+    hits = hitting_pairs(pairs, marks.ellipses, marks.ellipses, options)
+    groups = components(between_readers(marks, hits, options), len(marks))
+    return _merge_coinciding(marks, groups, hits, options)
 
 
-def _hitting(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> Pairs:
-    """Pairs with a share above T, whoever drew them."""
-    limits = thresholds(marks.ellipses[pairs.first], marks.ellipses[pairs.second], options)
-    return pairs.where(pairs.share > limits)
-
-
-def _between_readers(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> Pairs:
+def between_readers(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> Pairs:
     """Pairs of different readers; all pairs where the options let a reader's marks hit each other."""
     if options.same_reader_hits:
         return pairs
