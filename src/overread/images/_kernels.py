@@ -35,20 +35,23 @@ def peek_bits(data: Bytes, bit: int, count: int) -> int:
 
 
 @exact_kernel
-def walk_sequential(
+def walk_scan(
     data: Bytes,
     starts: Integers,
     ends: Integers,
     restart: int,
     n_units: int,
     components: Integers,
-    dc: Integers,
-    ac: Integers,
+    tables: Integers,
     codes: Integers,
     limits: Integers,
     slack: int,
+    lossless: bool,
 ) -> int:
-    """Walk over a scan of a sequential JPEG; components: of each block of a unit; limits: of their DC values."""
+    """Walk over a scan of a sequential or lossless JPEG, which has one difference a sample.
+
+    ``components``: of each block of a unit; ``tables``: of their DC and AC codes; ``limits``: of their DC values.
+    """
     done = 0
     prediction = np.zeros(limits.size, np.int64)
     for interval in range(starts.size):
@@ -60,12 +63,15 @@ def walk_sequential(
         for _ in range(units):
             for block in range(components.size):
                 component = components[block]
-                code = codes[dc[component], _peek(data, bit)]
-                if code == 0:
-                    return NO_CODE
+                code = codes[tables[0, component], _peek(data, bit)]
                 size = code & 255
+                if code == 0 or size > 16:
+                    return NO_CODE
                 bit += code >> 8
-                if size > 16 or bit > end:
+                if lossless:
+                    bit += size if size < 16 else 0
+                    continue
+                if bit > end:
                     return NO_CODE
                 value = peek_bits(data, bit, size)
                 if size and value < (1 << (size - 1)):
@@ -76,7 +82,7 @@ def walk_sequential(
                     return OUT_OF_RANGE
                 k = 1
                 while k < 64:
-                    code = codes[ac[component], _peek(data, bit)]
+                    code = codes[tables[1, component], _peek(data, bit)]
                     if code == 0:
                         return NO_CODE
                     bit += code >> 8
@@ -92,40 +98,6 @@ def walk_sequential(
                         return OUT_OF_RANGE
                 if bit > end:
                     return SHORT
-        done += units
-        if end - bit >= slack:
-            return LEFT_OVER
-    return GOOD if done == n_units else SHORT
-
-
-@exact_kernel
-def walk_lossless(
-    data: Bytes,
-    starts: Integers,
-    ends: Integers,
-    restart: int,
-    n_units: int,
-    components: Integers,
-    dc: Integers,
-    codes: Integers,
-    slack: int,
-) -> int:
-    """Walk over a scan of a lossless JPEG: one difference a sample."""
-    done = 0
-    for interval in range(starts.size):
-        bit, end = starts[interval] * 8, ends[interval] * 8
-        units = min(restart, n_units - done)
-        if units <= 0:
-            return LEFT_OVER
-        for _ in range(units):
-            for block in range(components.size):
-                code = codes[dc[components[block]], _peek(data, bit)]
-                if code == 0:
-                    return NO_CODE
-                size = code & 255
-                if size > 16:
-                    return NO_CODE
-                bit += (code >> 8) + (size if size < 16 else 0)
             if bit > end:
                 return SHORT
         done += units
