@@ -146,6 +146,21 @@ def test_what_is_no_jpeg(content: bytes) -> None:
         check_jpeg_data(content)
 
 
+@pytest.mark.parametrize("kind", ["waves", "flat", "steps", "noise", "8 bits"])
+def test_jpeg_ls_gives_the_pixels_that_were_written(kind: str) -> None:
+    waves = scene()
+    pixels = {
+        "waves": waves,
+        "flat": np.full_like(waves, 7),
+        "steps": (waves // 600 * 600).astype(np.uint16),
+        "noise": np.random.default_rng(0).integers(0, 65536, waves.shape, dtype=np.uint16),
+        "8 bits": (waves >> 4).astype(np.uint8),
+    }[kind]
+    dataset = radiograph_dataset(pixels)
+    dataset.compress(uid.JPEGLSLossless, generate_instance_uid=False)
+    assert (read_bytes(file_bytes(dataset)) == pixels).all()
+
+
 @pytest.mark.parametrize("name", ["JPEGLSNearLossless_08.dcm", "JPEGLSNearLossless_16.dcm"])
 def test_near_lossless_gives_the_pixels_of_another_decoder(name: str) -> None:
     dataset = dcmread(pydicom_file(name))

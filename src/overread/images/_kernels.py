@@ -35,6 +35,28 @@ def peek_bits(data: Bytes, bit: int, count: int) -> int:
 
 
 @exact_kernel
+def _skip_ac(data: Bytes, bit: int, codes: Integers) -> int:
+    """Bit behind the AC values of a block; minus what is wrong with them."""
+    k = 1
+    while k < 64:
+        code = codes[_peek(data, bit)]
+        if code == 0:
+            return -NO_CODE
+        bit += code >> 8
+        run, size = (code >> 4) & 15, code & 15
+        if size == 0:
+            if run != 15:
+                break
+            k += 16
+            continue
+        k += run + 1
+        bit += size
+        if k > 64:
+            return -OUT_OF_RANGE
+    return bit
+
+
+@exact_kernel
 def walk_scan(
     data: Bytes,
     starts: Integers,
@@ -80,22 +102,9 @@ def walk_scan(
                 prediction[component] += value
                 if abs(prediction[component]) > limits[component]:
                     return OUT_OF_RANGE
-                k = 1
-                while k < 64:
-                    code = codes[tables[1, component], _peek(data, bit)]
-                    if code == 0:
-                        return NO_CODE
-                    bit += code >> 8
-                    run, size = (code >> 4) & 15, code & 15
-                    if size == 0:
-                        if run != 15:
-                            break
-                        k += 16
-                        continue
-                    k += run + 1
-                    bit += size
-                    if k > 64:
-                        return OUT_OF_RANGE
+                bit = _skip_ac(data, bit, codes[tables[1, component]])
+                if bit < 0:
+                    return -bit
                 if bit > end:
                     return SHORT
             if bit > end:
