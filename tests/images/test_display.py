@@ -85,9 +85,3 @@ def test_on_the_grid_it_covers_the_radiograph(twelve_bits, tmp_path):
     image, shown = read_image(path, grid_mm=0.5), display_image(path, grid_mm=0.5)
     assert shown.shape == image.shape
     assert np.corrcoef(shown.ravel(), image.pixels.ravel())[0, 1] > 0.99
-
-
-def test_the_real_radiograph_can_be_looked_at():
-    shown = display_image(pydicom_data("RG1_UNCR.dcm"))
-    assert shown.shape == (1955, 1841)
-    assert shown[:100, :100].mean() < 120 < 200 < shown[-300:, 800:1000].mean()

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydicom.valuerep import format_number_as_ds
+from scipy.ndimage import gaussian_filter
 
 from overread.errors import ImageError, InputTypeError, InvalidInputError
 from overread.images import (
@@ -13,9 +14,11 @@ from overread.images import (
     Radiograph,
     Resampler,
     SpacingSource,
+    blur,
     choose_spacing,
     from_array,
     given_spacing,
+    magnitude,
 )
 from overread.images._grid import axis_weights
 from overread.images._spacing import FileSpacing, Spacing, file_spacing
@@ -246,7 +249,31 @@ def test_one_number_or_two(value):
     assert (spacing.x, spacing.y) == pytest.approx((0.2, 0.2))
 
 
-@pytest.mark.parametrize("value", [None, "a", [[0.1, 0.2]], [0.1, None], {0.1}, [0.1, [0.2]], 1 + 0j])
-def test_what_is_no_number(value):
+WRONG = [None, "a", "0.143", "0,143", [[0.1, 0.2]], [0.1, None], {0.1}, [0.1, [0.2]], 1 + 0j, True]
+IMPOSSIBLE = [0, -1, float("nan"), float("inf"), (0.1, 0.2, 0.3), (0.1, 9.0)]
+
+
+@pytest.mark.parametrize("value", [*WRONG, *IMPOSSIBLE])
+def test_what_is_no_size(value):
     with pytest.raises(InvalidInputError, match="mm_per_px"):
         given_spacing(value)
+
+
+@pytest.mark.parametrize("sigma_px", [1.0, 2.5])
+def test_the_blur_is_that_of_scipy_with_a_repeated_border(sigma_px):
+    image = np.random.default_rng(0).random((40, 50)).astype(np.float32)
+    expected = gaussian_filter(image, sigma_px, mode="nearest", truncate=4)
+    np.testing.assert_allclose(blur(image, sigma_px), expected, atol=5e-4)
+
+
+def test_the_magnitude_is_the_length_in_the_same_bits_wherever_arrays_lie():
+    random = np.random.default_rng(0)
+    x, y = random.normal(0, 0.01, (2, 141, 131)).astype(np.float32)
+    first = magnitude(x, y)
+    np.testing.assert_allclose(first, np.hypot(x, y), rtol=1e-6)
+    held = []
+    for size in random.integers(1, 200_000, 20):
+        # What is held moves the arrays that come after it.
+        held += [np.empty(size, dtype=np.uint8), magnitude(x.copy(), y.copy())]
+        assert held[-1].ctypes.data % 64 == 0
+        assert held[-1].tobytes() == first.tobytes()

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -50,47 +51,38 @@ class DomainImage(Protocol):
     @property
     def pixels(self) -> NDArray[np.float32]:
         """What is shown to people: rows x columns, or rows x columns x 3."""
-        ...
 
     @property
     def valid(self) -> NDArray[np.bool_]:
         """Where it shows something."""
-        ...
 
     @property
     def mm_per_px(self) -> float:
         """Side of a pixel in the unit."""
-        ...
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        ...
 
     @property
     def size_mm(self) -> tuple[float, float]:
         """Width and height in the unit."""
-        ...
 
     @property
     def source_mm_per_px(self) -> tuple[float, float] | None:
         """Size of a pixel in the file, (x, y); None for an image that was not read from one."""
-        ...
 
     @property
     def source_shape(self) -> tuple[int, int] | None:
         """Rows and columns in the file."""
-        ...
 
     @property
     def pixel_hash(self) -> str | None:
         """By which the same pixels are told."""
-        ...
 
     @property
     def sketch(self) -> str | None:
         """By which a copy with other pixels is told."""
-        ...
 
 
 class SeenImage(Protocol):
@@ -99,7 +91,6 @@ class SeenImage(Protocol):
     @property
     def has_lungs(self) -> bool | None:
         """Whether a pair of lungs is seen; None where it was not looked for."""
-        ...
 
 
 @short_repr()
@@ -419,10 +410,9 @@ def get_domain(kind: str) -> type[Domain]:
     UsageError
         If there is none.
     """
-    for domains in (map(_load_domain, DOMAINS.values()), _load_others()):
-        for domain in domains:
-            if kind in domain.kinds:
-                return domain
+    for domain in chain(map(_load_domain, DOMAINS.values()), _load_others()):
+        if kind in domain.kinds:
+            return domain
     raise UsageError(f"no kind of image {kind!r}; there are {', '.join(list_kinds())}")
 
 
@@ -519,13 +509,6 @@ def refuse_other_versions_of(domain: Domain, record: Plain) -> None:
             )
 
 
-def measure(domain: Domain, task: ImageTask, names: Sequence[str], limit: int) -> ImageWork:
-    """Read an image, find its regions and candidates, and compute their features."""
-    image = domain.read(task.path, mm_per_px=task.mm_per_px, mask=task.mask)
-    found = measure_image(domain, image, names, limit=limit, candidates=task.candidates, n_threads=1)
-    return ImageWork(*found, domain.facts(image))
-
-
 def measure_image(
     domain: Domain,
     image: DomainImage,
@@ -587,8 +570,17 @@ class ImagePipeline:
         self.feature_version = f"{features}, {len(self.feature_names)} features {chosen[:16]}"
 
     def __call__(self, task: ImageTask) -> ImageWork:
-        """Work on one image."""
-        return measure(self.domain, task, self.feature_names, self.limit)
+        """Read an image, find its regions and candidates, and compute their features."""
+        image = self.domain.read(task.path, mm_per_px=task.mm_per_px, mask=task.mask)
+        found = measure_image(
+            self.domain,
+            image,
+            self.feature_names,
+            limit=self.limit,
+            candidates=task.candidates,
+            n_threads=1,
+        )
+        return ImageWork(*found, self.domain.facts(image))
 
 
 def image_pipeline(

@@ -37,12 +37,10 @@ class CandidateFinder(Protocol):
     @property
     def name(self) -> str:
         """Its name in `FINDERS` or of its entry point, in study.toml and in the file of a detector."""
-        ...
 
     @property
     def version(self) -> str:
         """To be raised whenever the same image may give other candidates: a detector refuses another version."""
-        ...
 
     def __call__(self, image: Any, regions: Any, *, limit: int) -> pd.DataFrame:
         """Find at most ``limit`` candidates, as `overread.domains._scale_space.candidate_table` makes them.
@@ -57,7 +55,6 @@ class CandidateFinder(Protocol):
         limit
             Most candidates.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
-"""The table that every candidate finder returns.
+"""What candidate finders share: their table, a pyramid, peaks of a map, and the radius of a candidate.
 
-A pyramid of one radiograph: large scales are computed on coarse levels, which is as good and far faster.
+Large scales are computed on coarse levels of the pyramid, which is as good and far faster.
 
-Radius of a candidate: that of the disc which stands out most from the ring around it.
-
-With d(r) the mean of the disc of radius r, m(r) and s(r) mean and deviation of the ring from 1.1 r to 1.8 r, the
-disc that maximizes (d - m) / (s + 0.01) is sought. A nodule fades towards its border and drowns in what is around
-it, so its radius is larger than that of the disc: `NODULE_PER_DISC` is the median ratio of 238 nodules of contrast
-to noise 1.2 to 3.4 inserted into real radiographs; without noise it is nearer to 1.
+The radius is that of the disc which stands out most from the ring around it. With d(r) the mean of the disc of radius
+r, m(r) and s(r) mean and deviation of the ring from 1.1 r to 1.8 r, the disc that maximizes (d - m) / (s + 0.01) is
+sought. A nodule fades towards its border and drowns in what is around it, so its radius is larger than that of the
+disc: `NODULE_PER_DISC` is the median ratio of 238 nodules of contrast to noise 1.2 to 3.4 inserted into real
+radiographs; without noise it is nearer to 1.
 """
 
 from __future__ import annotations
@@ -133,17 +132,7 @@ NODULE_PER_DISC = 1.42
 def measure_radii(
     pixels: NDArray[np.float32], x_mm: FloatArray, y_mm: FloatArray, mm_per_px: float
 ) -> FloatArray:
-    """Measure the radii in mm of the candidates at these places.
-
-    Parameters
-    ----------
-    pixels
-        The radiograph.
-    x_mm, y_mm
-        Centres.
-    mm_per_px
-        Side of a pixel.
-    """
+    """Measure the radii in mm of the candidates at these places of a radiograph."""
     image = blur_reflecting(pixels, SMOOTHING_MM / mm_per_px)
     samples = np.empty((len(x_mm), N_DIRECTIONS, len(DISCS_MM)))
     sample_polar(image, x_mm / mm_per_px - 0.5, y_mm / mm_per_px - 0.5, DISCS_MM / mm_per_px, samples)

@@ -73,29 +73,21 @@ def extract_features(
     InvalidInputError
         If a name is no feature.
     """
+    if n_threads is not None and n_threads < 1:
+        raise InvalidInputError(f"n_threads is {n_threads}; it must be at least 1")
     wanted = catalogue.check_names(catalogue if features is None else features)
     places = find_places(radiograph, candidates)
     families = catalogue.families_with(wanted)
     anatomy = find_anatomy(radiograph) if anatomy is None else anatomy
     maps = ImageMaps(radiograph, anatomy)
     batches = [places[:, start : start + BATCH] for start in range(0, places.shape[1], BATCH)]
-    with ThreadPoolExecutor(_count_threads(n_threads)) as pool:
+    with ThreadPoolExecutor(os.cpu_count() if n_threads is None else n_threads) as pool:
         blocks = list(pool.map(lambda batch: _compute_families(families, look_at(maps, batch)), batches))
     names = [feature.name for family in families for feature in family.features]
     values = np.concatenate(blocks) if blocks else np.empty((0, len(names)), dtype=np.float32)
-    positions = {name: position for position, name in enumerate(names)}
-    table = pd.DataFrame(values[:, [positions[name] for name in wanted]], columns=list(wanted))
+    table = pd.DataFrame(values, columns=names)[list(wanted)]
     table.insert(0, "candidate_id", _candidate_ids(candidates))
     return table
-
-
-def _count_threads(n_threads: int | None) -> int:
-    """Count the threads to use."""
-    if n_threads is None:
-        return os.cpu_count() or 1
-    if n_threads < 1:
-        raise InvalidInputError(f"n_threads is {n_threads}; it must be at least 1")
-    return n_threads
 
 
 def _candidate_ids(candidates: pd.DataFrame) -> list[str]:
@@ -147,7 +139,5 @@ def look_at(maps: ImageMaps, places: F64) -> Context:
 
 def _compute_families(families: Sequence[Family], context: Context) -> F32:
     """Compute all columns of one batch."""
-    blocks = [family.compute(context) for family in families]
-    if not blocks:
-        return np.empty((context.n_candidates, 0), dtype=np.float32)
-    return np.concatenate(blocks, axis=1)
+    nothing = np.empty((context.n_candidates, 0), dtype=np.float32)
+    return np.concatenate([nothing, *(family.compute(context) for family in families)], axis=1)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from pydicom import uid
+from pydicom.tag import Tag
 
 from overread.errors import ImageError, InvalidInputError
 from overread.images._codestreams import COMPRESSED, PixelLayout, decode
@@ -188,32 +189,16 @@ def _fragments(pixel_data: Element) -> bytes:
 
 DICOM_PREFIX, PREAMBLE = b"DICM", 128
 TRANSFER_SYNTAX = 0x00020010
-TAGS = {
-    "EstimatedRadiographicMagnificationFactor": 0x00181114,
-    "ImagerPixelSpacing": 0x00181164,
-    "SamplesPerPixel": 0x00280002,
-    "PhotometricInterpretation": 0x00280004,
-    "NumberOfFrames": 0x00280008,
-    "Rows": 0x00280010,
-    "Columns": 0x00280011,
-    "PixelSpacing": 0x00280030,
-    "BitsAllocated": 0x00280100,
-    "BitsStored": 0x00280101,
-    "HighBit": 0x00280102,
-    "PixelRepresentation": 0x00280103,
-    "PixelPaddingValue": 0x00280120,
-    "PixelPaddingRangeLimit": 0x00280121,
-    "WindowCenter": 0x00281050,
-    "WindowWidth": 0x00281051,
-    "RescaleIntercept": 0x00281052,
-    "RescaleSlope": 0x00281053,
-    "VOILUTFunction": 0x00281056,
-    "ModalityLUTSequence": 0x00283000,
-    "LUTDescriptor": 0x00283002,
-    "LUTData": 0x00283006,
-    "VOILUTSequence": 0x00283010,
-    "PresentationLUTShape": 0x20500020,
-    "PixelData": PIXEL_DATA,
+TAGS: dict[str, int] = {
+    name: int(Tag(name))
+    for name in (
+        *("EstimatedRadiographicMagnificationFactor", "ImagerPixelSpacing", "SamplesPerPixel"),
+        *("PhotometricInterpretation", "NumberOfFrames", "Rows", "Columns"),
+        *("PixelSpacing", "BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation"),
+        *("PixelPaddingValue", "PixelPaddingRangeLimit", "WindowCenter", "WindowWidth"),
+        *("RescaleIntercept", "RescaleSlope", "VOILUTFunction", "ModalityLUTSequence"),
+        *("LUTDescriptor", "LUTData", "VOILUTSequence", "PresentationLUTShape", "PixelData"),
+    )
 }
 """All that is ever read of an image; `_dicom_facts` reads whose it is and of what."""
 

@@ -7,12 +7,12 @@ Image files of a folder.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from overread._text import join_lines
 from overread.files import open_regular
-from overread.images._dicom import DICOM_PREFIX, PREAMBLE, Encoding, dataset_of, read_elements
+from overread.images._dicom import DICOM_PREFIX, PREAMBLE, dataset_of, read_elements
 from overread.images._limits import MAX_BYTES
 from overread.marks import IMAGE_ENDINGS
 
@@ -46,48 +46,39 @@ def is_dicom(path: Path) -> bool:
 
 # Media Storage Directory Storage (PS3.6 annex A): a DICOMDIR.
 DIRECTORY_CLASS = "1.2.840.10008.1.3.10"
-TAGS = {
-    "instance": 0x00080018,
-    "modality": 0x00080060,
-    "manufacturer": 0x00080070,
-    "series": 0x0008103E,
-    "name": 0x00100010,
-    "patient_id": 0x00100020,
-    "birth_date": 0x00100030,
-    "sex": 0x00100040,
-    "body_part": 0x00180015,
-    "kvp": 0x00180060,
-    "view_position": 0x00185101,
-    "study": 0x0020000D,
-    "orientation": 0x00200020,
-    "burned_in": 0x00280301,
-}
 # ViewPosition (PS3.3 C.8.1.2) has AP, PA, LL, RL and decubitus, and free terms of makers.
 LATERAL_WORDS = ("LL", "RL", "LAT", "LATERAL", "LLAT", "RLAT")
 PROJECTION_MODALITIES = ("CR", "DX", "DR", "RG", "RF", "XA", "OT", "SC", "")
 # The longest text that the describing elements may have (LO, PS3.5).
 LONGEST = 64
+AS_WRITTEN = ("patient_id", "name", "study", "instance", "manufacturer")
 CHEST_WORDS = ("CHEST", "THORAX", "LUNG", "RIBS", "TORSO")
+
+
+def _text(tag: int) -> str:
+    """Field that holds the text of an element."""
+    text: str = field(default="", metadata={"tag": tag})
+    return text
 
 
 @dataclass(frozen=True)
 class DicomFacts:
     """Text of a few attributes, upper case but for ids; empty where the file has none, or is no DICOM."""
 
-    patient_id: str = ""
-    name: str = ""
-    birth_date: str = ""
-    study: str = ""
-    instance: str = ""
-    modality: str = ""
-    series: str = ""
-    body_part: str = ""
-    view_position: str = ""
-    orientation: str = ""
-    burned_in: str = ""
-    sex: str = ""
-    manufacturer: str = ""
-    kvp: str = ""
+    patient_id: str = _text(0x00100020)
+    name: str = _text(0x00100010)
+    birth_date: str = _text(0x00100030)
+    study: str = _text(0x0020000D)
+    instance: str = _text(0x00080018)
+    modality: str = _text(0x00080060)
+    series: str = _text(0x0008103E)
+    body_part: str = _text(0x00180015)
+    view_position: str = _text(0x00185101)
+    orientation: str = _text(0x00200020)
+    burned_in: str = _text(0x00280301)
+    sex: str = _text(0x00100040)
+    manufacturer: str = _text(0x00080070)
+    kvp: str = _text(0x00180060)
 
     @property
     def description(self) -> dict[str, str]:
@@ -135,9 +126,7 @@ def is_directory(path: Path) -> bool:
     with open_regular(path) as file:
         head = file.read(4096)
     start = PREAMBLE + len(DICOM_PREFIX)
-    if head[PREAMBLE:start] != DICOM_PREFIX:
-        return False
-    return DIRECTORY_CLASS.encode() in head[start:]
+    return head[PREAMBLE:start] == DICOM_PREFIX and DIRECTORY_CLASS.encode() in head[start:]
 
 
 def facts_of(path: Path) -> DicomFacts:
@@ -146,16 +135,11 @@ def facts_of(path: Path) -> DicomFacts:
         return DicomFacts()
     with open_regular(path) as file:
         _, data, encoding = dataset_of(file.read(MAX_BYTES))
-    return DicomFacts(**_texts_of(data, encoding))
-
-
-def _texts_of(data: memoryview, encoding: Encoding) -> dict[str, str]:
-    """Texts of the attributes by name."""
-    elements, _ = read_elements(data, 0, encoding, TAGS.values())
+    tags = {one.name: one.metadata["tag"] for one in fields(DicomFacts)}
+    elements, _ = read_elements(data, 0, encoding, tags.values())
     texts = {
         name: bytes(elements[tag].value).decode("utf-8", "replace").strip(" \0")
-        for name, tag in TAGS.items()
+        for name, tag in tags.items()
         if tag in elements
     }
-    kept = ("patient_id", "name", "study", "instance", "manufacturer")
-    return {name: text if name in kept else text.upper() for name, text in texts.items()}
+    return DicomFacts(**{name: text if name in AS_WRITTEN else text.upper() for name, text in texts.items()})

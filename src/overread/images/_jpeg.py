@@ -208,15 +208,13 @@ def _check_scan(frame: JpegFrame, header: bytes, data: bytes) -> None:
     _note_scan(frame, chosen, *header[1 + 2 * count : 4 + 2 * count])
     if frame.kind == PROGRESSIVE:
         return
-    dc, ac = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+    coded = np.zeros((2, len(order)), np.int64)
     for place, table in zip(chosen, tables.values(), strict=True):
-        dc[place], ac[place] = table >> 4 & 3, 4 + (table & 3)
+        coded[:, place] = table >> 4 & 3, 4 + (table & 3)
     n_units, blocks = _count_units(frame, chosen)
-    common = (*_split(data), frame.restart or n_units, n_units, blocks, dc)
-    if frame.kind == LOSSLESS:
-        state = kernels.walk_lossless(*common, frame.codes, SLACK)
-    else:
-        state = kernels.walk_sequential(*common, ac, frame.codes, _dc_limits(frame), SLACK)
+    units = (frame.restart or n_units, n_units, blocks)
+    lossless = frame.kind == LOSSLESS
+    state = kernels.walk_scan(*_split(data), *units, coded, frame.codes, _dc_limits(frame), SLACK, lossless)
     if state != kernels.GOOD:
         raise ImageError(f"the data of the JPEG are {WORDS[state]}")
 

@@ -35,20 +35,45 @@ def peek_bits(data: Bytes, bit: int, count: int) -> int:
 
 
 @exact_kernel
-def walk_sequential(
+def _skip_ac(data: Bytes, bit: int, codes: Integers) -> int:
+    """Bit behind the AC values of a block; minus what is wrong with them."""
+    k = 1
+    while k < 64:
+        code = codes[_peek(data, bit)]
+        if code == 0:
+            return -NO_CODE
+        bit += code >> 8
+        run, size = (code >> 4) & 15, code & 15
+        if size == 0:
+            if run != 15:
+                break
+            k += 16
+            continue
+        k += run + 1
+        bit += size
+        if k > 64:
+            return -OUT_OF_RANGE
+    return bit
+
+
+@exact_kernel
+def walk_scan(
     data: Bytes,
     starts: Integers,
     ends: Integers,
     restart: int,
     n_units: int,
     components: Integers,
-    dc: Integers,
-    ac: Integers,
+    tables: Integers,
     codes: Integers,
     limits: Integers,
     slack: int,
+    lossless: bool,
 ) -> int:
-    """Walk over a scan of a sequential JPEG; components: of each block of a unit; limits: of their DC values."""
+    """Walk over a scan of a sequential or lossless JPEG, which has one difference a sample.
+
+    ``components``: of each block of a unit; ``tables``: of their DC and AC codes; ``limits``: of their DC values.
+    """
     done = 0
     prediction = np.zeros(limits.size, np.int64)
     for interval in range(starts.size):
@@ -60,12 +85,15 @@ def walk_sequential(
         for _ in range(units):
             for block in range(components.size):
                 component = components[block]
-                code = codes[dc[component], _peek(data, bit)]
-                if code == 0:
-                    return NO_CODE
+                code = codes[tables[0, component], _peek(data, bit)]
                 size = code & 255
+                if code == 0 or size > 16:
+                    return NO_CODE
                 bit += code >> 8
-                if size > 16 or bit > end:
+                if lossless:
+                    bit += size if size < 16 else 0
+                    continue
+                if bit > end:
                     return NO_CODE
                 value = peek_bits(data, bit, size)
                 if size and value < (1 << (size - 1)):
@@ -74,58 +102,11 @@ def walk_sequential(
                 prediction[component] += value
                 if abs(prediction[component]) > limits[component]:
                     return OUT_OF_RANGE
-                k = 1
-                while k < 64:
-                    code = codes[ac[component], _peek(data, bit)]
-                    if code == 0:
-                        return NO_CODE
-                    bit += code >> 8
-                    run, size = (code >> 4) & 15, code & 15
-                    if size == 0:
-                        if run != 15:
-                            break
-                        k += 16
-                        continue
-                    k += run + 1
-                    bit += size
-                    if k > 64:
-                        return OUT_OF_RANGE
+                bit = _skip_ac(data, bit, codes[tables[1, component]])
+                if bit < 0:
+                    return -bit
                 if bit > end:
                     return SHORT
-        done += units
-        if end - bit >= slack:
-            return LEFT_OVER
-    return GOOD if done == n_units else SHORT
-
-
-@exact_kernel
-def walk_lossless(
-    data: Bytes,
-    starts: Integers,
-    ends: Integers,
-    restart: int,
-    n_units: int,
-    components: Integers,
-    dc: Integers,
-    codes: Integers,
-    slack: int,
-) -> int:
-    """Walk over a scan of a lossless JPEG: one difference a sample."""
-    done = 0
-    for interval in range(starts.size):
-        bit, end = starts[interval] * 8, ends[interval] * 8
-        units = min(restart, n_units - done)
-        if units <= 0:
-            return LEFT_OVER
-        for _ in range(units):
-            for block in range(components.size):
-                code = codes[dc[components[block]], _peek(data, bit)]
-                if code == 0:
-                    return NO_CODE
-                size = code & 255
-                if size > 16:
-                    return NO_CODE
-                bit += (code >> 8) + (size if size < 16 else 0)
             if bit > end:
                 return SHORT
         done += units

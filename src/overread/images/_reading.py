@@ -125,9 +125,13 @@ def file_content(path: Path) -> bytes:
     return content
 
 
+def _is_dicom(content: bytes) -> bool:
+    return content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX
+
+
 def picture_kind(content: bytes) -> str | None:
     """Tell PNG, JPEG and TIFF by their first bytes; a DICOM file is none of them, whatever its preamble says."""
-    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX:
+    if _is_dicom(content):
         return None
     starts = {"PNG": (b"\x89PNG\r\n\x1a\n",), "JPEG": (b"\xff\xd8\xff",), "TIFF": (b"II*\0", b"MM\0*")}
     return next((kind for kind, beginnings in starts.items() if content.startswith(beginnings)), None)
@@ -136,7 +140,7 @@ def picture_kind(content: bytes) -> str | None:
 def _decoded(content: bytes) -> SourceImage:
     """Pixels by the kind of the content."""
     # First, because a DICOM file's free preamble may make it a TIFF as well.
-    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX:
+    if _is_dicom(content):
         return read_dicom(content)
     kind = picture_kind(content)
     if kind is not None:

@@ -120,13 +120,12 @@ def file_spacing(pixel: str, imager: str, magnification: str) -> FileSpacing:
     try:
         if pixel:
             return FileSpacing(_pair(pixel, "PixelSpacing", 1.0, SpacingSource.PIXEL_SPACING))
-        if imager and magnification:
-            factor = _magnification_factor(magnification)
-            source = SpacingSource.IMAGER_OVER_MAGNIFICATION
-            return FileSpacing(_pair(imager, "ImagerPixelSpacing", factor, source))
         if imager:
-            source = SpacingSource.IMAGER_PIXEL_SPACING
-            return FileSpacing(_pair(imager, "ImagerPixelSpacing", 1.0, source))
+            factor, source = 1.0, SpacingSource.IMAGER_PIXEL_SPACING
+            if magnification:
+                factor = _magnification_factor(magnification)
+                source = SpacingSource.IMAGER_OVER_MAGNIFICATION
+            return FileSpacing(_pair(imager, "ImagerPixelSpacing", factor, source))
     except InvalidInputError as error:
         return FileSpacing(None, str(error))
     return FileSpacing()

@@ -22,6 +22,10 @@ from overread.images._spacing import Spacing, given_spacing
 
 LONGEST_ID = 64
 WINDOW_PERCENT = (0.5, 99.5)
+NOT_KNOWN = (
+    *("PatientName", "PatientBirthDate", "PatientSex", "StudyDate", "StudyTime", "AccessionNumber"),
+    *("ReferringPhysicianName", "ContentDate", "ContentTime", "PositionerType", "DetectorType"),
+)
 VIEWS = {"PA": ("399348003", "SCT", "postero-anterior"), "AP": ("399067008", "SCT", "antero-posterior")}
 
 
@@ -156,9 +160,7 @@ def _header(patient_id: str, image_id: str) -> FileDataset:
     dataset.SOPClassUID = meta.MediaStorageSOPClassUID
     dataset.SOPInstanceUID = meta.MediaStorageSOPInstanceUID
     dataset.PatientID = patient_id
-    for keyword in ("PatientName", "PatientBirthDate", "PatientSex", "StudyDate", "StudyTime"):
-        setattr(dataset, keyword, "")
-    for keyword in ("AccessionNumber", "ReferringPhysicianName", "ContentDate", "ContentTime"):
+    for keyword in NOT_KNOWN:
         setattr(dataset, keyword, "")
     dataset.StudyInstanceUID = _hash_uid("study", patient_id, image_id)
     dataset.StudyID = image_id[:16].strip()
@@ -182,7 +184,6 @@ def _add_series(dataset: Dataset, patient_id: str, image_id: str, view: str) -> 
     dataset.ViewPosition = view
     dataset.ViewCodeSequence = [_code_item(*VIEWS[view])]
     dataset.ViewCodeSequence[0].ViewModifierCodeSequence = []
-    dataset.PositionerType = ""
     dataset.PatientOrientation = ["L", "F"]
     dataset.AcquisitionContextSequence = []
 
@@ -199,7 +200,6 @@ def _add_pixels(dataset: Dataset, array: NDArray[np.uint16], spacing: Spacing) -
     size = [format_number_as_ds(spacing.y), format_number_as_ds(spacing.x)]
     dataset.PixelSpacing = size
     dataset.ImagerPixelSpacing = size
-    dataset.DetectorType = ""
     dataset.ImageType = ["DERIVED", "PRIMARY"]
     dataset.SamplesPerPixel = 1
     dataset.PhotometricInterpretation = "MONOCHROME2"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from overread.domains._scale_space import SCALES_MM, build_pyramid
+from overread.domains._scale_space import build_pyramid
 from overread.domains.chest._search import measure_scales
 
 MM = 0.7
@@ -32,10 +32,3 @@ def test_a_ridge_has_no_smaller_curvature():
     whole = np.ones((SIDE, SIDE), dtype=bool)
     for scale in measure_scales(build_pyramid(gaussian(5.0, across_mm=5.0), whole, MM)):
         assert scale.smaller.max() < 0.01 * scale.larger.max()
-
-
-@pytest.mark.parametrize("mm", [0.2, 0.7, 3.0, 10.0])
-def test_scales_do_not_depend_on_the_grid(mm):
-    levels = build_pyramid(np.zeros((40, 30), dtype=np.float32), np.ones((40, 30), dtype=bool), mm)
-    assert [scale.sigma_mm for scale in measure_scales(levels)] == list(SCALES_MM)
-    assert [level.mm_per_px for level in levels] == [mm * 2**k for k in range(len(levels))]

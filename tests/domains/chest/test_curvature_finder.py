@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overread.domains import find_candidates
-from overread.domains.chest._finders import SAME_MM, CurvatureFinder, _keep_distance
+from overread.domains.chest._finders import SAME_MM, _keep_distance
 from radiograph_pictures import MM, SHAPE, all_lung, disc, radiograph, ramp, rod
 
 
@@ -60,11 +60,6 @@ def nearest_neighbour_mm(found):
     distance = np.hypot(dx, dy)
     np.fill_diagonal(distance, np.inf)
     return distance.min()
-
-
-def test_its_version_is_5():
-    """Since version 5, the ranking is one that was trained on radiographs without finding only."""
-    assert CurvatureFinder.version == "5"
 
 
 @pytest.mark.parametrize("place", [0, 3, 7])

@@ -1,6 +1,5 @@
 """What every candidate finder promises, and how they are found by name."""
 
-import inspect
 import subprocess
 import sys
 
@@ -35,15 +34,6 @@ class OneAlways:
 
     def __call__(self, radiograph, anatomy, *, limit):
         return candidate_table(*(np.array([value]) for value in (1.0, 2.0, 3.0, float(limit))))
-
-
-@every_finder
-def test_a_finder_bears_its_name_and_a_version(finder):
-    loaded = load_finder(finder)
-    assert loaded.name == finder == FINDERS[finder].name
-    assert isinstance(loaded.version, str)
-    assert loaded.version
-    assert inspect.getdoc(type(loaded))
 
 
 def test_the_default_is_one_of_them_and_its_limit_is_that_of_the_commands():

@@ -74,15 +74,6 @@ def test_places_are_few_a_scale_and_finite():
     assert np.isfinite(places.surroundings).all()
 
 
-def test_some_of_the_places_are_selected_in_all_columns():
-    places = find_places(scene(), np.ones((SIDE, SIDE), dtype=bool), MM, per_scale=9)
-    kept = places.scale == 3
-    some = places.select(kept)
-    np.testing.assert_array_equal(some.x_mm, places.x_mm[kept])
-    np.testing.assert_array_equal(some.responses, places.responses[kept])
-    assert len(some.surroundings) == kept.sum() > 0
-
-
 def test_the_template_correlates_with_itself_and_not_with_a_flat_patch():
     profile = np.maximum(1 - np.array([0.3, 0.6, 0.9, 1.2, 1.6]) ** 2, 0)
     samples = np.broadcast_to(profile, (1, 16, 5)).copy()

@@ -125,10 +125,6 @@ def test_a_dark_picture_is_refused_with_a_remedy():
         find_region(grey, "field_of_view", name="eye.png")
 
 
-def test_all_is_all():
-    assert find_region(np.zeros((5, 7), dtype=np.float32), "all").all()
-
-
 def test_a_mask_has_to_be_there_and_fit(tmp_path):
     grey, inside = make_disc()
     with pytest.raises(InvalidInputError, match="none is named"):

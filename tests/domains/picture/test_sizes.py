@@ -57,21 +57,6 @@ def complete(settings, images, marks):
     return complete_settings(settings, SimpleNamespace(images=images, marks=own, needs_images=False))
 
 
-def test_pixels_and_per_cent_of_the_width():
-    assert pixel_sides(IMAGES, "px").tolist() == [1.0, 1.0]
-    # 1,500 pixels are 100 per cent.
-    assert pixel_sides(IMAGES, "percent") == pytest.approx([100 / 1500, 100 / 750])
-
-
-def test_marks_are_converted_image_by_image():
-    marks = make_marks()
-    pixels = convert_lengths(marks, IMAGES, "px")
-    side = marks["image_id"].map({"a": 0.1, "b": 0.2})
-    for name in ("x", "y", "semi_major", "semi_minor"):
-        np.testing.assert_allclose(pixels[name] * side, marks[f"{name}_mm"])
-    assert pixels["angle_deg"].equals(marks["angle_deg"])
-
-
 def test_tables_without_a_spacing_are_in_pixels():
     marks, images = make_marks(), IMAGES.drop(columns=["mm_per_px_x", "mm_per_px_y"])
     with pytest.raises(TableError, match="x_mm: lengths are in mm and wanted in px"):

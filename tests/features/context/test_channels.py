@@ -5,7 +5,7 @@ import pytest
 from scipy import ndimage
 from texture_scenes import CENTRE, patch_of
 
-from overread.features.context._channels import APPROXIMATIONS, CHANNELS, DETAILS, N_BINS, QUANTIZED
+from overread.features.context._channels import CHANNELS, N_BINS, QUANTIZED
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES
 
 
@@ -34,10 +34,6 @@ def expected(texture):
 @pytest.fixture(scope="module")
 def channels(make_context, texture):
     return make_context(texture, *CENTRE).channels
-
-
-def test_names():
-    assert CHANNELS[: len(QUANTIZED)] == QUANTIZED == ("original", *APPROXIMATIONS, *DETAILS)
 
 
 @pytest.mark.parametrize("name", CHANNELS)

@@ -1,38 +1,16 @@
 """A batch's measurements: kept, in the units they say, at the scale that fits."""
 
 import numpy as np
-import pytest
 from feature_scenes import anatomy, disc, radiograph
 
 from overread.features import N_ANGLES, Context, ImageMaps
 from overread.features.context._rays import PER_RADIUS, RAYS, RHO, SECOND_RHO, polar_first
-
-SHAPES = {
-    "grey": (2, N_ANGLES, RHO.size),
-    "inside": (2, N_ANGLES, RHO.size),
-    "in_lung": (2, N_ANGLES, RHO.size),
-    "patches": (2, 123, 123),
-}
 
 
 def context(radii=(8.0, 20.0), mm=0.7):
     maps = ImageMaps(radiograph(0.4 + disc(9.0), mm=mm), anatomy())
     outline = np.ones((2, 41, 41), bool)
     return Context(maps, np.array([108.5, 150.0]), np.array([140.8, 100.0]), np.array(radii), outline)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_measured_once(name):
-    batch = context()
-    assert getattr(batch, name).shape == SHAPES[name]
-    assert getattr(batch, name) is getattr(batch, name)
-
-
-def test_image_and_anatomy_are_those_of_the_maps():
-    batch = context()
-    assert batch.radiograph is batch.maps.radiograph
-    assert batch.anatomy is batch.maps.anatomy
-    assert (batch.n_candidates, batch.mm) == (2, 0.7)
 
 
 def test_gradient_is_taken_at_the_largest_scale_up_to_a_third_of_the_radius():

@@ -4,7 +4,7 @@ import numpy as np
 from feature_scenes import radiograph
 from scipy import ndimage
 
-from overread.features.context._patches import CUT, SIDE, copy_centre, cut_patches
+from overread.features.context._patches import CUT, cut_patches
 
 PIXELS = np.random.default_rng(0).random((90, 70)).astype(np.float32)
 
@@ -46,10 +46,3 @@ def test_wild_values_are_clipped():
     wild[45, 35], wild[46, 35] = 3e38, -3e38
     found = cut_patches(radiograph(wild), np.array([35.0]), np.array([45.0]))[0]
     assert (found.max(), found.min()) == (1e6, -1e6)
-
-
-def test_centre():
-    patch = np.arange(CUT * CUT, dtype=np.float32).reshape(CUT, CUT)
-    out = np.empty((SIDE, SIDE), np.float32)
-    copy_centre(patch, out)
-    np.testing.assert_array_equal(out, patch[30:-30, 30:-30])

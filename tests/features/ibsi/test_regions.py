@@ -14,7 +14,6 @@ from overread.features import (
     texture_features,
     texture_matrix,
 )
-from overread.features.ibsi._levels import add_border, quantize_into
 
 LEVEL_FUNCTIONS = [glcm_features, level_features]
 
@@ -115,19 +114,6 @@ def test_quantize_equals_its_formula():
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == np.uint16
     assert quantize(np.full((2, 3), 7.0)).tolist() == [[1, 1, 1], [1, 1, 1]]
-
-
-def test_values_beyond_the_limits_fall_into_the_outer_bins():
-    levels = np.zeros((3, 5), np.uint16)
-    quantize_into(np.array([[-9.0, 0.1, 9.0]]), np.ones((1, 3), bool), 0.0, 1.0, 4, levels)
-    assert levels.tolist() == [[0] * 5, [0, 1, 1, 4, 0], [0] * 5]
-
-
-def test_border():
-    padded, n_pixels, n_levels = add_border(np.array([[0, 3], [1, 0]]), None)
-    assert padded.tolist() == [[0, 0, 0, 0], [0, 0, 3, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    assert (n_pixels, n_levels) == (2, 3)
-    assert add_border(np.array([[0, 3]]), 8)[2] == 8
 
 
 @pytest.mark.parametrize(

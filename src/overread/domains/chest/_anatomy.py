@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.domains.chest._lungs import LungFields, enlarge_mask, find_lungs
+from overread.domains.chest._lungs import LungFields, enlarge_mask, find_lungs, make_disc
 from overread.features import Anatomy, Map, Mask, Quality
 from overread.images import Radiograph, blur, magnitude
 
@@ -67,15 +67,6 @@ class Ridges:
         return np.asarray(s * s * self.xx + c * c * self.yy - 2 * s * c * self.xy, dtype=np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class Ribs:
-    """Map, direction and quality of the ribs, on the grid of the radiograph."""
-
-    probability: Map
-    direction_deg: Map
-    quality: Quality
-
-
 def find_ridges(radiograph: Radiograph) -> Ridges:
     """Bright bands of the width of a rib."""
     image = shrink_to_grid(np.where(radiograph.valid, radiograph.pixels, 0), radiograph.mm_per_px)
@@ -94,8 +85,8 @@ def find_ridges(radiograph: Radiograph) -> Ridges:
     return Ridges(xx, yy, xy, direction.astype(np.float32), np.minimum(coherence, 1))
 
 
-def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> Ribs:
-    """Look for ribs in the lung fields and `AROUND_LUNGS_MM` around them.
+def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> tuple[Map, Map, Quality]:
+    """Likeness to rib, direction in degrees and quality, in the lung fields and `AROUND_LUNGS_MM` around them.
 
     With k the curvature across the local direction, k0 its mean within `STRENGTH_MM`, and c the coherence, the
     value is min(1, k / k0) min(1, c / FULL_COHERENCE) / (1 + exp(-SHARPNESS (k / k0 - MIDDLE))): a rank of rib
@@ -104,8 +95,7 @@ def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> Ribs:
     """
     region = shrink_to_grid(lungs.astype(np.float32), radiograph.mm_per_px) > 0.5
     size = 2 * round(AROUND_LUNGS_MM / RIB_GRID_MM) + 1
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    near = cv2.dilate(region.astype(np.uint8), kernel).astype(np.float32)
+    near = cv2.dilate(region.astype(np.uint8), make_disc(size)).astype(np.float32)
     curvature = np.maximum(ridges.across(ridges.direction), 0)
     window = STRENGTH_MM / RIB_GRID_MM
     typical = blur(curvature * near, window) / np.maximum(blur(near, window), 0.05) + RIB_FLOOR
@@ -114,7 +104,7 @@ def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> Ribs:
     rising = np.clip(curvature / typical, 0, 1)
     agreed = np.minimum(ridges.coherence / FULL_COHERENCE, 1)
     probability = (logistic * rising * agreed * near * ~steep).astype(np.float32)
-    return Ribs(
+    return (
         _enlarge_map(probability, radiograph.shape),
         enlarge_directions(ridges.direction, radiograph.shape),
         _judge_ribs(probability, ridges.coherence, region),
@@ -170,16 +160,8 @@ SURE_STRENGTH = 1.5
 CLAVICLE_FLOOR = 2e-3
 
 
-@dataclass(frozen=True, eq=False)
-class Clavicles:
-    """Mask of both clavicles on the grid of the radiograph, and its quality."""
-
-    mask: Mask
-    quality: Quality
-
-
-def find_clavicles(radiograph: Radiograph, ridges: Ridges, fields: LungFields) -> Clavicles:
-    """Look for a clavicle across the top of each lung."""
+def find_clavicles(radiograph: Radiograph, ridges: Ridges, fields: LungFields) -> tuple[Mask, Quality]:
+    """Look for a clavicle across the top of each lung; the mask of both, and its quality."""
     left, right = (
         shrink_to_grid(lung.astype(np.float32), radiograph.mm_per_px) > 0.5
         for lung in (fields.left, fields.right)
@@ -190,9 +172,9 @@ def find_clavicles(radiograph: Radiograph, ridges: Ridges, fields: LungFields) -
     rows, columns = radiograph.shape
     mask = enlarge_mask(near | far[:, ::-1], (columns, rows))
     if not mask.any():
-        return Clavicles(mask, Quality.FALLBACK)
+        return mask, Quality.FALLBACK
     lungs_known = fields.left_quality is fields.right_quality is Quality.FOUND
-    return Clavicles(mask, Quality.FOUND if found and also and lungs_known else Quality.DOUBTFUL)
+    return mask, Quality.FOUND if found and also and lungs_known else Quality.DOUBTFUL
 
 
 def _find_clavicle(curvature: Map, lung: Mask) -> tuple[Mask, bool]:
@@ -247,8 +229,7 @@ def find_thorax(fields: LungFields, mm_per_px: float) -> Mask:
         return np.ones(lungs.shape, dtype=bool)
     hull = cv2.fillConvexPoly(np.zeros_like(lungs), cv2.convexHull(points), 1)
     size = 2 * round(WALL_MM / mm_per_px) + 1
-    wide = cv2.dilate(hull, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
-    return np.asarray(wide > 0)
+    return np.asarray(cv2.dilate(hull, make_disc(size)) > 0)
 
 
 def find_mediastinum(fields: LungFields, inside: Mask) -> Mask:
@@ -287,22 +268,22 @@ def find_anatomy(radiograph: Radiograph) -> Anatomy:
     """
     fields = find_lungs(radiograph)
     ridges = find_ridges(radiograph)
-    ribs = find_ribs(radiograph, ridges, fields.left | fields.right)
-    clavicles = find_clavicles(radiograph, ridges, fields)
+    ribs, rib_direction, rib_quality = find_ribs(radiograph, ridges, fields.left | fields.right)
+    clavicles, clavicle_quality = find_clavicles(radiograph, ridges, fields)
     inside = find_thorax(fields, radiograph.mm_per_px)
     return Anatomy(
         left_lung=fields.left,
         right_lung=fields.right,
         thorax=inside,
         mediastinum=find_mediastinum(fields, inside),
-        ribs=ribs.probability,
-        rib_direction_deg=ribs.direction_deg,
-        clavicles=clavicles.mask,
+        ribs=ribs,
+        rib_direction_deg=rib_direction,
+        clavicles=clavicles,
         quality={
             "left_lung": fields.left_quality,
             "right_lung": fields.right_quality,
             "mediastinum": judge_mediastinum(fields),
-            "ribs": ribs.quality,
-            "clavicles": clavicles.quality,
+            "ribs": rib_quality,
+            "clavicles": clavicle_quality,
         },
     )

@@ -1,13 +1,8 @@
 """Lung fields: two masks with a quality each; a lung that is not found is replaced, never lost.
 
-What the lung model sees of each pixel: brightness, contrast and surroundings on a coarse grid.
-
-Everything here is written for one lung, the one on the left side of the image; the other is found in the mirrored
-image by the same model, so that a mirrored radiograph has mirrored lungs.
-
-A network with one hidden layer, small enough to be read from a file of a few kilobytes.
-
-Two small networks that say how likely each pixel is lung, and the file that holds their weights.
+Two small networks say how likely each pixel is lung, from brightness, contrast and surroundings on a coarse grid. They
+are for the lung on the left side of the image; the other is found in the mirrored image, so that a mirrored radiograph
+has mirrored lungs.
 """
 
 from __future__ import annotations
@@ -67,13 +62,7 @@ def describe_appearance(image: Map) -> Map:
 
 
 def describe_context(own: Map, other: Map) -> Map:
-    """Show a first guess of both lungs as seen from each pixel: features x rows x columns.
-
-    Parameters
-    ----------
-    own, other
-        Probability of the lung that is sought, and of the lung on the other side.
-    """
+    """Show a first guess of the own and the other lung as seen from each pixel: features x rows x columns."""
     channels: list[Map] = []
     for lung in (own, other):
         surround = blur_mm(lung, SURROUND_MM)
@@ -292,8 +281,7 @@ def solidity(mask: Mask) -> float:
 def _close_mask(mask: Mask) -> Mask:
     """Fill holes, and dents narrower than `CLOSING_MM`."""
     size = 2 * round(CLOSING_MM / COARSE_MM / 2) + 1
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    padded = cv2.morphologyEx(np.pad(mask.astype(np.uint8), size), cv2.MORPH_CLOSE, kernel)
+    padded = cv2.morphologyEx(np.pad(mask.astype(np.uint8), size), cv2.MORPH_CLOSE, make_disc(size))
     outlines = cv2.findContours(padded, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
     filled = cv2.drawContours(np.zeros_like(padded), outlines, -1, 1, cv2.FILLED)
     return np.asarray(filled[size:-size, size:-size] > 0)
@@ -322,20 +310,22 @@ def reflect_lung(left: Mask) -> Mask:
     columns = np.flatnonzero(left.any(axis=0))
     wall = int(columns[-1]) + round(MIDDLE_MM / COARSE_MM)
     mirrored = np.zeros_like(left)
-    rows, width = left.shape
+    width = left.shape[1]
     target = 2 * wall - np.arange(width)
     kept = (target >= 0) & (target < width)
     mirrored[:, target[kept]] = left[:, kept]
     size = 2 * round(WIDENING_MM / COARSE_MM) + 1
-    wide = (
-        cv2.dilate(mirrored.astype(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))) > 0
-    )
-    wide &= ~left
+    wide = (cv2.dilate(mirrored.astype(np.uint8), make_disc(size)) > 0) & ~left
     if wide.sum() * COARSE_MM**2 < LEAST_AREA_MM2:
-        wide = np.zeros((rows, width), dtype=bool)
-        wide[:, width // 2 :] = True
-        wide &= ~left
+        wide = ~left
+        wide[:, : width // 2] = False
     return np.asarray(wide)
+
+
+def make_disc(size: int) -> NDArray[np.uint8]:
+    """Disc as a structuring element."""
+    disc: NDArray[np.uint8] = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    return disc
 
 
 def enlarge_mask(mask: Mask, size: tuple[int, int]) -> Mask:

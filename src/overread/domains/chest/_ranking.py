@@ -1,8 +1,6 @@
-"""One score from the responses of all detectors and the surroundings of a place.
+"""One score from what several detectors say of a place and what lies in rings around it.
 
-What lies in rings around a place, in numbers that do not change when the image is turned about it.
-
-What several detectors say about one place: the numbers from which places are ranked.
+None of these numbers changes when the image is turned about the place.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from overread.domains._kernels import measure_band_convergence, sample_polar
 from overread.domains._scale_space import SCALES_MM, blur_reflecting, build_pyramid, find_peaks
-from overread.domains.chest._lungs import Network
+from overread.domains.chest._lungs import Network, make_disc
 from overread.domains.chest._search import Scale, measure_scales
 from overread.features import Map, Mask
 
@@ -177,8 +175,7 @@ def _find_maxima(scale: Scale, limit: int) -> tuple[NDArray[np.int64], NDArray[n
     """
     strength = scale.smaller / (scale.neighbourhood + np.float32(scale.mean + FLOOR))
     size = 2 * round(OUTSIDE_PER_SIGMA * scale.sigma_mm / scale.level.mm_per_px) + 1
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    near = cv2.dilate((scale.level.region > 0.5).astype(np.uint8), kernel) > 0
+    near = cv2.dilate((scale.level.region > 0.5).astype(np.uint8), make_disc(size)) > 0
     return find_peaks(strength, near & (strength > LEAST_STRENGTH), limit=limit)
 
 

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.domains._scale_space import SCALES_MM, Level, blur_reflecting, choose_level
-from overread.domains.chest._lungs import COARSE_MM, LungFields, enlarge_mask, find_lungs, reflect_lung
+from overread.domains.chest._lungs import (
+    COARSE_MM,
+    LungFields,
+    enlarge_mask,
+    find_lungs,
+    make_disc,
+    reflect_lung,
+)
 from overread.features import Anatomy, Map, Mask, Quality
 from overread.images import Radiograph, magnitude
 
@@ -107,7 +114,7 @@ def search_region(radiograph: Radiograph, anatomy: Anatomy | None) -> Mask:
         qualities = anatomy.quality["left_lung"], anatomy.quality["right_lung"]
         fields = LungFields(anatomy.left_lung, anatomy.right_lung, *qualities)
     filled = _fill_dents(fields, radiograph.mm_per_px)
-    kernel = _make_disc(2 * round(MARGIN_MM / radiograph.mm_per_px) + 1)
+    kernel = make_disc(2 * round(MARGIN_MM / radiograph.mm_per_px) + 1)
     return np.asarray((cv2.dilate(filled.astype(np.uint8), kernel) > 0) & radiograph.valid)
 
 
@@ -142,11 +149,5 @@ def _fill_dents(fields: LungFields, mm_per_px: float) -> Mask:
     if fields.right_quality is Quality.DOUBTFUL and left.any():
         coarse |= reflect_lung(left)
     width = 2 * round(DENT_MM / COARSE_MM / 2) + 1
-    closed = cv2.morphologyEx(np.pad(coarse.astype(np.uint8), width), cv2.MORPH_CLOSE, _make_disc(width))
+    closed = cv2.morphologyEx(np.pad(coarse.astype(np.uint8), width), cv2.MORPH_CLOSE, make_disc(width))
     return enlarge_mask(closed[width:-width, width:-width] > 0, (columns, rows)) | fields.left | fields.right
-
-
-def _make_disc(size: int) -> NDArray[np.uint8]:
-    """Disc as a structuring element."""
-    disc: NDArray[np.uint8] = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    return disc

@@ -358,15 +358,7 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
 
 
 def measure_contrasts(field: PictureImage, places: pd.DataFrame) -> pd.DataFrame:
-    """Compute the features of the planes alone, which take little time: how places stand out in each colour.
-
-    Parameters
-    ----------
-    field
-        The picture.
-    places
-        x, y, radius and response.
-    """
+    """Compute the features of the planes alone, which take little time: how places stand out in each colour."""
     return pd.DataFrame(_measure_planes(_find_surroundings(field, places)))
 
 

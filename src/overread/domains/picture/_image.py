@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._text import short_repr
+from overread.domains._scale_space import blur_reflecting
 from overread.errors import ImageError, InvalidInputError
 from overread.images import Resampler, fingerprint_channels, given_spacing, read_channels, sketch_channels
 
@@ -37,24 +38,7 @@ LEAST_REGION_SHARE = 0.05
 
 
 def find_region(grey: Map, kind: RegionKind, *, mask: str | Path | None = None, name: str = "image") -> Mask:
-    """Return the region of a picture.
-
-    Parameters
-    ----------
-    grey
-        Mean of its channels.
-    kind
-        How the region is found.
-    mask
-        File of the mask, for "masks".
-    name
-        Of the picture, for errors.
-
-    Raises
-    ------
-    ImageError
-        If no field of view is found, or the mask does not fit.
-    """
+    """Return the region of a picture, whose channels have the mean ``grey``; errors call it by its name."""
     if kind == "all":
         return np.ones(grey.shape, dtype=np.bool_)
     if kind == "masks":
@@ -110,19 +94,12 @@ def smooth(plane: Map, sigma_px: float) -> Map:
     factor = max(int(sigma_px / COARSE_SIGMA), 1)
     rows, columns = plane.shape
     if factor == 1 or min(rows, columns) < 8 * factor:
-        return blur(plane, sigma_px)
+        return blur_reflecting(plane, sigma_px)
     size = -(-columns // factor), -(-rows // factor)
     coarse = cv2.resize(plane, size, interpolation=cv2.INTER_AREA)
     scale = size[0] / columns
-    wide = blur(coarse, sigma_px * scale)
+    wide = blur_reflecting(coarse, sigma_px * scale)
     return np.asarray(cv2.resize(wide, (columns, rows), interpolation=cv2.INTER_CUBIC), dtype=np.float32)
-
-
-def blur(plane: Map, sigma_px: float) -> Map:
-    """Smooth on the plane's own grid."""
-    return np.asarray(
-        cv2.GaussianBlur(plane, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT), dtype=np.float32
-    )
 
 
 def smooth_inside(plane: Map, region: NDArray[np.bool_], sigma_px: float) -> Map:

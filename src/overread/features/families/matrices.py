@@ -5,7 +5,6 @@ Four families of the catalogue in one file: their columns alternate from channel
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,54 +28,39 @@ REFERENCES = {
     "ngtdm": "Amadasun, King 1989; Image Biomarker Standardisation Initiative 2020, section 3.10",
 }
 
-# Runs (glrlm), zones (glszm) and alike neighbours (ngldm) share their statistics; the thing is put in for "{}".
+# Runs (glrlm), zones (glszm) and alike neighbours (ngldm) share their statistics, in the order of `EMPHASIS`; the thing
+# is put in for "{}".
 THINGS = {
     "glrlm": "stretches of equal brightness",
     "glszm": "patches of equal brightness",
     "ngldm": "groups of alike neighbours",
 }
 WORDS = (
-    ("(short_run|small_zone|low_dependence)_low_level_emphasis", "share of small, dark {}"),
-    ("(short_run|small_zone|low_dependence)_high_level_emphasis", "share of small, bright {}"),
-    ("(long_run|large_zone|high_dependence)_low_level_emphasis", "share of large, dark {}"),
-    ("(long_run|large_zone|high_dependence)_high_level_emphasis", "share of large, bright {}"),
-    ("(short_run|small_zone|low_dependence)_emphasis", "share of small {}"),
-    ("(long_run|large_zone|high_dependence)_emphasis", "share of large {}"),
-    ("low_level_(run|zone|count)_emphasis", "share of dark {}"),
-    ("high_level_(run|zone|count)_emphasis", "share of bright {}"),
-    ("normalized_level_nonuniformity", "how unequal in brightness {} are, whatever their number"),
-    ("level_nonuniformity", "how unequal in brightness {} are"),
-    (
-        "normalized_(run_length|zone_size|dependence)_nonuniformity",
-        "how unequal in size {} are, whatever their number",
-    ),
-    ("(run_length|zone_size|dependence)_nonuniformity", "how unequal in size {} are"),
-    ("(run|zone|dependence)_percentage", "number of {}"),
-    ("level_variance", "variance of the brightness of {}"),
-    ("(run_length|zone_size|dependence)_variance", "variance of the size of {}"),
-    ("(run|zone|dependence)_entropy", "disorder of {}"),
-    ("dependence_energy", "how uniform {} are"),
+    *("share of small {}", "share of large {}", "share of dark {}", "share of bright {}"),
+    *("share of small, dark {}", "share of small, bright {}"),
+    *("share of large, dark {}", "share of large, bright {}"),
+    "how unequal in brightness {} are",
+    "how unequal in brightness {} are, whatever their number",
+    "how unequal in size {} are",
+    "how unequal in size {} are, whatever their number",
+    "number of {}",
+    *("variance of the brightness of {}", "variance of the size of {}"),
+    *("disorder of {}", "how uniform {} are"),
 )
-CONTRASTS = {
-    "coarseness": "how coarse the texture is",
-    "contrast": "how much brightness changes from spot to spot",
-    "busyness": "how quickly brightness changes from spot to spot",
-    "complexity": "how many different spots there are",
-    "strength": "how distinct spots are",
-}
-
-
-def _say_statistic(family: str, name: str) -> str:
-    """Say what a statistic of a matrix looks at."""
-    if family == "ngtdm":
-        return CONTRASTS[name]
-    return next(words for pattern, words in WORDS if re.fullmatch(pattern, name)).format(THINGS[family])
+CONTRASTS = (
+    "how coarse the texture is",
+    "how much brightness changes from spot to spot",
+    "how quickly brightness changes from spot to spot",
+    "how many different spots there are",
+    "how distinct spots are",
+)
 
 
 def list_features(channel: str) -> Iterator[Feature]:
     """Yield the features of all matrices of a channel."""
     for family, formulas in FORMULAS.items():
-        for name, formula in formulas.items():
+        said = [words.format(THINGS[family]) for words in WORDS] if family in THINGS else CONTRASTS
+        for (name, formula), words in zip(formulas.items(), said, strict=False):
             yield Feature(
                 name=f"{family}_{name}.{channel}",
                 kind="texture",
@@ -84,7 +68,7 @@ def list_features(channel: str) -> Iterator[Feature]:
                 unit="1",
                 formula=f"{formula}; {channel}, {N_BINS} levels",
                 reference=REFERENCES[family],
-                words=f"{_say_statistic(family, name)}, {say_channel(channel)}",
+                words=f"{words}, {say_channel(channel)}",
             )
 
 

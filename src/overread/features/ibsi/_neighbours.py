@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from overread._kernel import kernel
 from overread.features._arrays import F64, U16
-from overread.features.ibsi._runs_zones import emphasis, name_columns, store
+from overread.features.ibsi._runs_zones import emphasis, emphasis_formulas, name_columns, store
 
 
 @kernel
@@ -93,26 +93,8 @@ def count_neighbours(levels: U16, n_levels: int) -> tuple[NDArray[np.int32], NDA
     return dependence, occupied, difference
 
 
-# r_ij is the number of pixels of level i with j - 1 pixels of the same level among their 8 neighbours in the region
-# (distance 1, coarseness 0), r_i. and r_.j its marginals, N = n the number of pixels (IBSI "2D").
-NGLDM = {
-    "low_dependence_emphasis": "sum r_ij / j^2 / N",
-    "high_dependence_emphasis": "sum r_ij j^2 / N",
-    "low_level_count_emphasis": "sum r_ij / i^2 / N",
-    "high_level_count_emphasis": "sum r_ij i^2 / N",
-    "low_dependence_low_level_emphasis": "sum r_ij / (i^2 j^2) / N",
-    "low_dependence_high_level_emphasis": "sum r_ij i^2 / j^2 / N",
-    "high_dependence_low_level_emphasis": "sum r_ij j^2 / i^2 / N",
-    "high_dependence_high_level_emphasis": "sum r_ij i^2 j^2 / N",
-    "level_nonuniformity": "sum_i r_i.^2 / N",
-    "normalized_level_nonuniformity": "sum_i r_i.^2 / N^2",
-    "dependence_nonuniformity": "sum_j r_.j^2 / N",
-    "normalized_dependence_nonuniformity": "sum_j r_.j^2 / N^2",
-    "dependence_percentage": "N / n",
-    "level_variance": "variance of i under r_ij / N",
-    "dependence_variance": "variance of j under r_ij / N",
-    "dependence_entropy": "-sum (r_ij / N) log2 (r_ij / N)",
-    "dependence_energy": "sum (r_ij / N)^2",
+NGLDM = emphasis_formulas("low_dependence", "high_dependence", "count", "dependence", "dependence") | {
+    "dependence_energy": "sum (r_ij / N)^2"
 }
 
 

@@ -1,12 +1,7 @@
-"""Grey level run length matrix (Galloway 1975; IBSI family of the same name).
+"""Runs (Galloway 1975) and zones (Thibault 2009) of equal level, and what all matrices of counts share.
 
-In the kernels levels are 1 to G in the region, 0 outside it and on a border one pixel wide.
-
-What all matrices of counts share: logarithms from a table, means over directions, emphasis.
-
-Grey level size zone matrix (Thibault 2009; IBSI family of the same name).
-
-In the kernels levels are 1 to G in the region, 0 outside it and on a border one pixel wide.
+IBSI calls them grey level run length and size zone matrix. In the kernels levels are 1 to G in the region, 0 outside it
+and on a border one pixel wide.
 """
 
 from __future__ import annotations
@@ -157,27 +152,34 @@ def emphasis(counts: NDArray[np.int32], values: F64, n_pixels: int, table: F64, 
     store(found, out)
 
 
-# r_ij is the number of runs of level i and length j, r_i. and r_.j its marginals, N the number of runs, n that of
-# pixels. Each feature is the mean over the directions 0, 45, 90 and 135 degrees (IBSI "2D, averaged"). A pixel
-# outside the region ends a run.
-GLRLM = {
-    "short_run_emphasis": "sum r_ij / j^2 / N",
-    "long_run_emphasis": "sum r_ij j^2 / N",
-    "low_level_run_emphasis": "sum r_ij / i^2 / N",
-    "high_level_run_emphasis": "sum r_ij i^2 / N",
-    "short_run_low_level_emphasis": "sum r_ij / (i^2 j^2) / N",
-    "short_run_high_level_emphasis": "sum r_ij i^2 / j^2 / N",
-    "long_run_low_level_emphasis": "sum r_ij j^2 / i^2 / N",
-    "long_run_high_level_emphasis": "sum r_ij i^2 j^2 / N",
-    "level_nonuniformity": "sum_i r_i.^2 / N",
-    "normalized_level_nonuniformity": "sum_i r_i.^2 / N^2",
-    "run_length_nonuniformity": "sum_j r_.j^2 / N",
-    "normalized_run_length_nonuniformity": "sum_j r_.j^2 / N^2",
-    "run_percentage": "N / n",
-    "level_variance": "variance of i under r_ij / N",
-    "run_length_variance": "variance of j under r_ij / N",
-    "run_entropy": "-sum (r_ij / N) log2 (r_ij / N)",
-}
+# r_ij is the number of runs of level i and length j, of 8-connected zones of level i and j pixels, or of pixels of
+# level i with j - 1 of the same level among their 8 neighbours (distance 1, coarseness 0); r_i. and r_.j are its
+# marginals, N is its sum, n the number of pixels. Of runs each feature is the mean over the directions 0, 45, 90 and
+# 135 degrees (IBSI "2D, averaged"), else IBSI "2D". A pixel outside the region ends a run.
+def emphasis_formulas(small: str, large: str, level: str, value: str, thing: str) -> dict[str, str]:
+    """Formulas by name of the family whose matrix counts a thing by level and value, in the order of `EMPHASIS`."""
+    return {
+        f"{small}_emphasis": "sum r_ij / j^2 / N",
+        f"{large}_emphasis": "sum r_ij j^2 / N",
+        f"low_level_{level}_emphasis": "sum r_ij / i^2 / N",
+        f"high_level_{level}_emphasis": "sum r_ij i^2 / N",
+        f"{small}_low_level_emphasis": "sum r_ij / (i^2 j^2) / N",
+        f"{small}_high_level_emphasis": "sum r_ij i^2 / j^2 / N",
+        f"{large}_low_level_emphasis": "sum r_ij j^2 / i^2 / N",
+        f"{large}_high_level_emphasis": "sum r_ij i^2 j^2 / N",
+        "level_nonuniformity": "sum_i r_i.^2 / N",
+        "normalized_level_nonuniformity": "sum_i r_i.^2 / N^2",
+        f"{value}_nonuniformity": "sum_j r_.j^2 / N",
+        f"normalized_{value}_nonuniformity": "sum_j r_.j^2 / N^2",
+        f"{thing}_percentage": "N / n",
+        "level_variance": "variance of i under r_ij / N",
+        f"{value}_variance": "variance of j under r_ij / N",
+        f"{thing}_entropy": "-sum (r_ij / N) log2 (r_ij / N)",
+    }
+
+
+GLRLM = emphasis_formulas("short_run", "long_run", "run", "run_length", "run")
+GLSZM = emphasis_formulas("small_zone", "large_zone", "zone", "zone_size", "zone")
 
 
 @kernel
@@ -255,28 +257,6 @@ def run_features(levels: U16, n_pixels: int, n_levels: int, table: F64, out: F64
     for direction in range(4):
         emphasis(runs[direction, :, 1 : longest + 1], lengths, n_pixels, table, found[direction])
     average_directions(found, out)
-
-
-# r_ij is the number of 8-connected zones of level i and j pixels, r_i. and r_.j its marginals, N the number of zones,
-# n that of pixels (IBSI "2D").
-GLSZM = {
-    "small_zone_emphasis": "sum r_ij / j^2 / N",
-    "large_zone_emphasis": "sum r_ij j^2 / N",
-    "low_level_zone_emphasis": "sum r_ij / i^2 / N",
-    "high_level_zone_emphasis": "sum r_ij i^2 / N",
-    "small_zone_low_level_emphasis": "sum r_ij / (i^2 j^2) / N",
-    "small_zone_high_level_emphasis": "sum r_ij i^2 / j^2 / N",
-    "large_zone_low_level_emphasis": "sum r_ij j^2 / i^2 / N",
-    "large_zone_high_level_emphasis": "sum r_ij i^2 j^2 / N",
-    "level_nonuniformity": "sum_i r_i.^2 / N",
-    "normalized_level_nonuniformity": "sum_i r_i.^2 / N^2",
-    "zone_size_nonuniformity": "sum_j r_.j^2 / N",
-    "normalized_zone_size_nonuniformity": "sum_j r_.j^2 / N^2",
-    "zone_percentage": "N / n",
-    "level_variance": "variance of i under r_ij / N",
-    "zone_size_variance": "variance of j under r_ij / N",
-    "zone_entropy": "-sum (r_ij / N) log2 (r_ij / N)",
-}
 
 
 @kernel

@@ -1,11 +1,14 @@
+"""Figures of radiographs and pictures with their candidates."""
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle
 
-from overread.domains import overlay_figure
+from overread.domains import BlobFinder, overlay_figure, picture_figure
 from overread.domains._plots import tint_ribs
+from planted_field import BLOBS, make_field
 from radiograph_pictures import MM, SHAPE, all_lung, radiograph, ramp
 
 FOUND = pd.DataFrame(
@@ -34,3 +37,12 @@ def test_ribs_are_as_opaque_as_they_are_likely():
     layer = tint_ribs(ribs, "orange")
     np.testing.assert_allclose(layer[..., 3], 0.4 * ribs)
     np.testing.assert_allclose(layer[1, 2, :3], to_rgb("orange"), atol=1e-6)
+
+
+def test_every_candidate_is_a_circle_in_the_unit_of_the_axes():
+    field = make_field()
+    found = BlobFinder("bright", 0.3, 1.0)(field, limit=len(BLOBS))
+    (axes,) = picture_figure(field, found, unit="px", title="one").axes
+    assert [patch.radius for patch in axes.patches] == found["radius"].tolist()
+    assert axes.get_xlabel() == "x [px]"
+    assert axes.get_xlim() == (0, field.size_mm[0])
