@@ -104,23 +104,3 @@ def test_a_null_effect_is_found_as_often_as_the_level_says(tmp_path, monkeypatch
     n_told = sum(row["p_value"] < 0.05 for row in found)
     low, high = binom.interval(0.95, 100, 0.05)
     assert low <= n_told <= high
-
-
-def test_with_many_readings_soft_and_golden_labels_meet_where_readers_agree(tmp_path):
-    # Lesions that all see, and hardly a false mark: shares are near 0 or 1.
-    design = small_design(
-        seeds=1,
-        readers={
-            "pool": 12,
-            "false_marks": 0.01,
-            "lookalikes": 0.0,
-            "skill_spread": 0.0,
-            "threshold_spread": 0.0,
-        },
-        grid={"images": [80], "readings": [12]},
-        fit={"models": ["soft", "majority"]},
-    )
-    claim_folder(tmp_path, design)
-    points = run_points(design, prepare_material(design, tmp_path), tmp_path)
-    table = sum_up_points(points, design, None).comparisons.set_index("readings")
-    assert abs(table.loc[12, "difference"]) < 0.03

@@ -31,7 +31,7 @@ from overread.simulate import (
 from overread.simulate._backgrounds import background_files
 from overread.simulate._cases import draw_case
 from overread.simulate._cohort import write_study
-from overread.simulate._reader_fit import PAPER_LAW
+from overread.simulate._laws import PAPER_LAW
 from overread.simulate._recipes import FileRecipe, PhantomRecipe
 from overread.simulate._tables import (
     nodule_rows,

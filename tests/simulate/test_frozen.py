@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
+from benchmarks.fit_readers import PAPER_COUNTS
 
 from overread.errors import ImageError, InvalidInputError, UsageError
 from overread.images import write_png16
 from overread.simulate import compare_image, frozen_cohort
 from overread.simulate._backgrounds import BackgroundFile
-from overread.simulate._cohort import _benchmark_recipe
 from overread.simulate._frozen import block_means, fingerprint, nih_background, nih_files
-from overread.simulate._reader_fit import PAPER_COUNTS
-from overread.simulate._recipes import NihRecipe
+from overread.simulate._recipes import FrozenRecipe
 from overread.simulate._tables import nodules_by_image
 from overread.truth import merge_marks, reader_statistics
 
@@ -37,14 +36,14 @@ def test_the_tables_count_what_they_say(cohort):
 @pytest.mark.parametrize("number", [0, 1, 250, 719])
 def test_images_are_those_of_the_manifest(cohort, shared_data, number):
     row = cohort.images.iloc[number]
-    recipe = NihRecipe(shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
+    recipe = FrozenRecipe(NIH, shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
     agreement = compare_image(cohort, row["image_id"], recipe.make(number).pixels)
     assert agreement.same_to_rounding, agreement
 
 
 @pytest.mark.slow
 def test_all_images_are_those_of_the_manifest(cohort, shared_data):
-    recipe = NihRecipe(shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
+    recipe = FrozenRecipe(NIH, shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
     found = [
         compare_image(cohort, image_id, recipe.make(number).pixels)
         for number, image_id in enumerate(cohort.images["image_id"])
@@ -123,7 +122,7 @@ def test_its_marks_merge_to_the_papers_counts(frozen_phantoms):
 
 
 def test_images_are_those_of_the_manifest_of_phantom_1978(frozen_phantoms):
-    recipe = _benchmark_recipe(NAME, None, None)
+    recipe = FrozenRecipe(NAME)
     assert recipe.n_images == PAPER_COUNTS.n_images
     with_nodules = set(nodules_by_image(frozen_phantoms.nodules))
     first = next(i for i, name in enumerate(frozen_phantoms.images["image_id"]) if name in with_nodules)

@@ -5,6 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.fit_readers import (
+    PAPER_COUNTS,
+    Counts,
+    _distractor_mm,
+    _mean_counts,
+    fit_law,
+    simulate_counts,
+)
 from scipy.stats import norm
 
 from overread.errors import InvalidInputError
@@ -19,16 +27,7 @@ from overread.simulate import (
     reader_panel,
 )
 from overread.simulate._backgrounds import phantom_background
-from overread.simulate._reader_fit import (
-    PAPER_COUNTS,
-    PAPER_LAW,
-    Counts,
-    _distractor_mm,
-    _mean_counts,
-    fit_law,
-    nodule_counts,
-    simulate_counts,
-)
+from overread.simulate._laws import PAPER_LAW, nodule_counts
 from overread.simulate._readers import CONFIDENCES, RING_MARGIN, draw_readings, field_readers, mark_field
 from overread.simulate.picture._lesions import Cluster
 

@@ -16,7 +16,7 @@ from overread.simulate import (
     phantom,
     picture_cohort,
 )
-from overread.simulate._reader_fit import PAPER_LAW
+from overread.simulate._laws import PAPER_LAW
 from overread.simulate._recipes import ANATOMY_BITS, PhantomRecipe
 from overread.tables import check_study, read_table
 from overread.truth import MergeOptions, merge_marks
