@@ -35,15 +35,14 @@ def test_a_page_of_nothing_is_refused(tmp_path):
         run_scenario(small_design(), tmp_path, fit=False)
 
 
-class OtherReader(contenders.OneReader):
-    """Learns from the last reading of each image: the same law as from the first, other marks."""
+def label_last_reader(split):
+    """Learn from the last reading of each image: the same law as from the first, other marks."""
+    fields = {name: getattr(split, name) for name in Split.__dataclass_fields__}
+    reversed_ = Split(**{**fields, "readings": split.readings.iloc[::-1]})
+    return contenders.CONTENDERS["one_reader"].label(reversed_)
 
-    def label(self, split):
-        fields = {name: getattr(split, name) for name in Split.__dataclass_fields__}
-        return super().label(Split(**{**fields, "readings": split.readings.iloc[::-1]}))
 
-
-class Blurred(contenders.Share):
+class Blurred(contenders.Rule):
     """Its scores are blurred by noise that is the same whatever it was fitted to."""
 
     def score(self, model, features):
@@ -67,13 +66,15 @@ def compare_soft_with_any(seed, folder):
 
 
 def plant(monkeypatch):
-    monkeypatch.setitem(contenders.CONTENDERS, "any", Blurred())
+    monkeypatch.setitem(
+        contenders.CONTENDERS, "any", Blurred("any", "Any", "", contenders.CONTENDERS["share"].label)
+    )
 
 
 def plant_nothing(monkeypatch):
     """Put one reader of each image in the place of soft, and another one in that of `any`: nothing differs but luck."""
-    monkeypatch.setitem(contenders.CONTENDERS, "soft", contenders.OneReader())
-    monkeypatch.setitem(contenders.CONTENDERS, "any", OtherReader())
+    monkeypatch.setitem(contenders.CONTENDERS, "soft", contenders.CONTENDERS["one_reader"])
+    monkeypatch.setitem(contenders.CONTENDERS, "any", contenders.Rule("any", "Any", "", label_last_reader))
 
 
 def test_a_planted_effect_is_found(tmp_path, monkeypatch):
