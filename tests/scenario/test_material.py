@@ -20,12 +20,6 @@ def test_test_patients_are_not_trained_on(material, design):
     assert len(material.test_ids) + len(material.training_ids) == design.source.cohort
 
 
-def test_features_are_in_the_order_of_the_candidates(material):
-    assert material.features.store.shape == (len(material.candidates), 6)
-    rows = material.features.find_rows(*material.candidates[["image_id", "candidate_id"]].to_numpy().T)
-    np.testing.assert_array_equal(rows, np.arange(len(material.candidates)))
-
-
 def test_objects_are_lesions_and_look_alikes_with_a_level(material):
     levels = material.objects.groupby("is_lesion")["level"].mean()
     assert levels[True] > levels[False]

@@ -235,12 +235,11 @@ def test_a_planted_loss_of_few_images_is_found_where_it_is():
     assert (own["p_holm"] < 0.05).tolist() == [False, False, True]
     assert (own["change_holm"] < 0.05).tolist() == [False, False, True]
     assert np.isnan(own.loc[0, "change"])
-
-
-def test_a_rule_that_does_not_ask_who_marked_has_one_row():
-    table = compare_per_reader(group_points(make_reader_points(fall)), "known", CONDITIONS)
+    # A rule that does not ask who marked has one row; soft is what the others are compared with.
     assert table.loc[table["model"] == "golden", "images_per_reader"].tolist() == [0]
     assert "soft" not in set(table["model"])
+    # 100 and 200 images read twice by the 4 readers of the stand-in.
+    assert table["images_of_a_reader"].to_numpy() == pytest.approx((50 + 100) / 2)
 
 
 def test_training_sets_that_a_model_cannot_be_fitted_to_are_counted():
@@ -257,12 +256,6 @@ def test_training_sets_that_a_model_cannot_be_fitted_to_are_counted():
     assert np.isnan(row["estimate"])
     gone = make_reader_points(fall, missing={("dawid_skene", at) for at in CONDITIONS})
     assert set(compare_per_reader(group_points(gone), "known", CONDITIONS)["model"]) == {"golden"}
-
-
-def test_images_of_a_reader_are_those_that_he_read():
-    table = compare_per_reader(group_points(make_reader_points(fall)), "known", CONDITIONS)
-    # 100 and 200 images read twice by the 4 readers of the stand-in.
-    assert table["images_of_a_reader"].to_numpy() == pytest.approx((50 + 100) / 2)
 
 
 def test_without_draws_of_patients_it_is_student_s_interval():
