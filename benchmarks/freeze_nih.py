@@ -19,6 +19,7 @@ import cv2
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import NDArray
 
 from benchmarks.difficulty import curvature_spots, measure_difficulty
 from overread import __version__
@@ -32,7 +33,7 @@ from overread.simulate import (
 )
 from overread.simulate._backgrounds import BackgroundFile
 from overread.simulate._cases import draw_case, pixels_with_nodules
-from overread.simulate._frozen import NIH_GRID_MM, manifest_row, nih_background
+from overread.simulate._frozen import NIH_GRID_MM, block_means, fingerprint, nih_background
 from overread.simulate._readers import draw_readings
 from overread.simulate._tables import distractor_rows, mark_rows, nodule_rows
 from overread.truth import merge_marks, reader_statistics
@@ -59,6 +60,18 @@ class Drawn:
     readings: list[dict[str, Any]] = field(default_factory=list)
     marks: list[dict[str, Any]] = field(default_factory=list)
     spots: list[tuple[str, pd.DataFrame, pd.DataFrame]] = field(default_factory=list)
+
+
+def manifest_row(image_id: str, background: str, pixels: NDArray[np.uint16]) -> dict[str, Any]:
+    """Row of the manifest."""
+    return {
+        "image_id": image_id,
+        "background": background,
+        "n_rows": pixels.shape[0],
+        "n_columns": pixels.shape[1],
+        "sha256": fingerprint(pixels),
+        "block_means": " ".join(f"{mean:.2f}" for mean in block_means(pixels)),
+    }
 
 
 def clean_files(folder: Path) -> Iterator[BackgroundFile]:

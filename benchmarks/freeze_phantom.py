@@ -24,19 +24,21 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from benchmarks.fit_readers import PAPER_COUNTS, Counts
+from benchmarks.freeze_nih import manifest_row
 from overread import __version__
 from overread.simulate import phantom
 from overread.simulate._backgrounds import phantom_background
 from overread.simulate._cases import Background, draw_case, pixels_with_nodules
-from overread.simulate._frozen import TABLES, manifest_row
-from overread.simulate._reader_fit import PAPER_COUNTS, Counts, law_with, nodule_counts
+from overread.simulate._frozen import TABLES
+from overread.simulate._laws import law_with, nodule_counts
 from overread.simulate._readers import draw_readings
 from overread.simulate._recipes import PHANTOM_GRID_MM, PHANTOM_NAME
 from overread.simulate._tables import distractor_rows, mark_rows, nodule_rows
 from overread.truth import merge_marks
 
 SEED = 1978
-# as fitted on 24 seeds, when it was drawn; `overread.simulate._reader_fit` has a fit on 48 since
+# as fitted on 24 seeds, when it was drawn; `overread.simulate._laws` has a fit on 48 since
 LAW = law_with(0.15388, 0.11792, 0.20683)
 DRAWS = 6
 WITHIN = 0.05

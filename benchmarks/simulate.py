@@ -11,12 +11,13 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.fit_readers import simulate_counts
 from benchmarks.rows import Row
 from overread.images import write_dicom, write_png16
 from overread.simulate import phantom
 from overread.simulate._backgrounds import phantom_background
 from overread.simulate._cases import draw_case, pixels_with_nodules
-from overread.simulate._reader_fit import PAPER_LAW, simulate_counts
+from overread.simulate._laws import PAPER_LAW
 
 READERS = ["R1", "R3", "R5", "R8"]
 # a child process, because the peak of a process never falls

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from benchmarks.fit_readers import PAPER_COUNTS, simulate_counts
 from matplotlib.patches import Ellipse
 
 from overread import phantom
@@ -15,7 +16,7 @@ from overread.plugins import empty_figure, save_figure
 from overread.simulate import PictureDistribution, PictureRecipe
 from overread.simulate._backgrounds import phantom_background
 from overread.simulate._cases import draw_case, pixels_with_nodules
-from overread.simulate._reader_fit import PAPER_COUNTS, PAPER_LAW, simulate_counts
+from overread.simulate._laws import PAPER_LAW
 
 FIGURES = Path(__file__).parents[1] / "figures"
 CROP_MM = 60.0

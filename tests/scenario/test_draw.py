@@ -70,11 +70,6 @@ def test_a_smaller_set_is_a_part_of_a_larger_one(images, readings):
     assert set(map(tuple, chosen.marks[keys].to_numpy())) <= set(map(tuple, whole.marks[keys].to_numpy()))
 
 
-def test_another_seed_is_another_set():
-    assert not draw(30, 2, seed=1).marks.equals(draw(30, 2, seed=2).marks)
-    assert order_images(IDS, 1) != order_images(IDS, 2)
-
-
 def test_a_limit_of_images_changes_names_of_readers_and_nothing_else():
     whole = draw(30, 3)
     all_read = select_readings(whole, Condition(30, 3), pool=6, most_readings=3)
@@ -147,13 +142,6 @@ def test_training_sets_hold_training_images_with_as_many_readings(material, desi
     assert (split.readings["image_id"].value_counts() == 2).all()
     assert set(split.truth["n_readings"]) == {2}
     assert split.candidates["image_id"].isin(split.images["image_id"]).all()
-
-
-def test_with_one_reading_every_mark_is_taken_for_a_lesion(material, design, drawn):
-    split = make_training_set(material, drawn, Condition(40, 1), design)
-    assert split.truth["golden"].all()
-    assert len(split.truth) == len(split.marks)
-    assert (split.truth["probability"] == 1).all()
 
 
 def test_the_test_set_has_complete_truth_beside_the_readers(material, design):

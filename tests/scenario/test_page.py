@@ -1,8 +1,9 @@
 import re
+from dataclasses import replace
 
 import pandas as pd
 
-from overread.apps.scenario._page import _list_design, _list_growth, _list_missing, _render_scenario
+from overread.apps.scenario._page import _render_scenario
 
 
 def test_the_page_is_whole_and_fetches_nothing(done):
@@ -31,26 +32,12 @@ def test_names_in_a_design_are_escaped(done, design, monkeypatch):
     assert "<b>words" not in page
 
 
-def test_growth_has_a_row_a_model_and_condition(done, design):
-    rows = _list_growth(done.results, design)
-    assert len(rows) == 3 * len(design.conditions)
-    assert all(len(row) == 4 + 3 + 1 for row in rows)
-
-
-def test_the_same_reason_is_told_once():
-    row = {
-        "model": "b2",
-        "images": 40,
-        "readings": 2,
-        "images_per_reader": 0,
-        "budget": 80,
-        "reason": "too few",
-    }
-    missing = pd.DataFrame([{**row, "seed": 0}, {**row, "seed": 1}])
-    assert _list_missing(missing) == [("B2", "40", "2", "all", "2", "too few")]
-
-
-def test_the_design_is_told(design):
-    told = dict(_list_design(design, "tables"))
-    assert told["Images"] == "tables"
-    assert told["Training images"] == "40, 80"
+def test_the_same_reason_is_told_once(done, design, monkeypatch):
+    monkeypatch.setattr("overread.apps.scenario._page.draw_scenario", lambda *_: {})
+    missing = pd.DataFrame(
+        {"model": "b2", "images": 40, "readings": 2, "images_per_reader": 0, "seed": [0, 1]}
+    )
+    results = replace(done.results, missing=missing.assign(budget=80, reason="too few"))
+    page = re.sub(r"\s+", "", _render_scenario(results, design, ""))
+    assert page.count("toofew</td>") == 1
+    assert re.search(r"<td[^>]*>B2</td><td[^>]*>40</td><td[^>]*>2</td><td[^>]*>all</td><td[^>]*>2</td>", page)

@@ -23,13 +23,6 @@ from overread.files import folder_lock
 from overread.froc import froc_curve, sensitivity_at
 
 
-def test_every_point_is_kept(design, folder, done):
-    points = list_points(design, folder)
-    lines = (folder / "points.journal").read_bytes().splitlines()
-    assert len(points) == len(list(design.points())) == len(lines) - 1
-    assert all(point.measures is not None for point in points)
-
-
 def test_what_is_there_is_not_measured_again(design, folder, done, material, monkeypatch):
     monkeypatch.setattr(points_module, "measure_point", lambda *_, **__: pytest.fail("measured again"))
     assert len(run_points(design, material, folder)) == len(list(design.points()))

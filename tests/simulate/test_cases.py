@@ -45,15 +45,6 @@ from overread.simulate._readers import DrawnMark
 MM = 0.7
 
 
-def test_a_case_is_the_same_for_the_same_stream(background):
-    cases = [
-        draw_case(background, ["R1", "R5"], CaseDistribution(), np.random.default_rng(4), n_nodules=2)
-        for _ in range(2)
-    ]
-    assert cases[0].nodules == cases[1].nodules
-    assert cases[0].marks == cases[1].marks
-
-
 def test_the_share_behind_bone_is_that_of_the_outline(background):
     nodule = Nodule(100.1, 100.1, 20.0)
     assert share_behind_bone(background, nodule) == 0.0
@@ -194,12 +185,6 @@ def test_the_noise_of_the_ring_is_its_definition():
     assert ring_noise(nodule, pixels, LUNGS, MM) == pytest.approx(np.sqrt(rest / (ring.sum() - 6)))
 
 
-def test_a_trend_is_no_noise():
-    y, x = np.mgrid[:N, :N] * MM
-    nodule = Nodule(90.0, 90.0, 20.0)
-    assert ring_noise(nodule, 3 * x - 0.02 * y**2 + 0.01 * x * y, LUNGS, MM) == pytest.approx(0.0, abs=1e-6)
-
-
 def test_only_the_lung_counts_as_noise():
     pixels = texture(2)
     wall = pixels.copy()
@@ -294,21 +279,20 @@ def with_smooth_ring(pixels, nodule):
     return np.where(on_outline(pixels, nodule), gaussian_filter(made, 1.5), made)
 
 
-@pytest.mark.parametrize("ringed", [with_bright_ring, pytest.param(with_smooth_ring, marks=pytest.mark.slow)])
-def test_the_same_classifier_tells_a_ring_on_the_outline(ringed):
+@pytest.mark.parametrize(
+    ("insert", "least"),
+    [(pasted, 0.95), (with_bright_ring, 0.6), pytest.param(with_smooth_ring, 0.6, marks=pytest.mark.slow)],
+)
+def test_the_same_classifier_tells_a_pasted_nodule_and_a_ring_on_the_outline(insert, least):
     backgrounds = [(texture(100 + i), LUNGS) for i in range(30)]
-    assert seam_auc(*seam_problem(backgrounds, ringed, 4))[1] > 0.6
+    area, low, _ = seam_auc(*seam_problem(backgrounds, insert, 4))
+    assert (area if insert is pasted else low) > least
 
 
 def test_the_seam_of_an_inserted_nodule_cannot_be_told():
     backgrounds = [(texture(100 + i), LUNGS) for i in range(60)]
     area, low, high = seam_auc(*seam_problem(backgrounds, ours, 4))
     assert low <= 0.5 <= high, (area, low, high)
-
-
-def test_the_same_classifier_tells_a_pasted_nodule():
-    backgrounds = [(texture(100 + i), LUNGS) for i in range(30)]
-    assert seam_auc(*seam_problem(backgrounds, pasted, 4))[0] > 0.95
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Tables are written from the journal, whole or not at all, and the user's settings stay."""
+"""Cohorts as study folders: files, tables from the journal, taken up where a run stopped."""
 
 import inspect
 import json
@@ -31,12 +31,9 @@ from overread.simulate import (
 from overread.simulate._backgrounds import background_files
 from overread.simulate._cases import draw_case
 from overread.simulate._cohort import write_study
-from overread.simulate._reader_fit import PAPER_LAW
-from overread.simulate._recipes import ANATOMY_BITS, FileRecipe, PhantomRecipe
+from overread.simulate._laws import PAPER_LAW
+from overread.simulate._recipes import FileRecipe, PhantomRecipe
 from overread.simulate._tables import (
-    FolderLayout,
-    distractor_rows,
-    mark_rows,
     nodule_rows,
     nodules_by_image,
     write_tables,
@@ -66,15 +63,6 @@ def test_dicom_passes_dciodvfy_and_reads_back(study):
         assert radiograph.source_mm_per_px == (GRID, GRID)
 
 
-def test_a_phantoms_anatomy_is_known(study):
-    recipe = PhantomRecipe(3, PAPER_LAW, 1, GRID)
-    bits = read_source(study / "known" / "anatomy" / "case00001.png").stored
-    assert np.array_equal(bits, recipe.make(0).anatomy)
-    shares = [(bits >> place & 1).mean() for place in range(len(ANATOMY_BITS))]
-    assert min(shares[:2]) > 0.05
-    assert all(share > 0 for share in shares)
-
-
 OPTIONS = {"benchmark", "nodules", "backgrounds", "images_csv", "grid_mm", "format"}
 
 
@@ -100,8 +88,13 @@ def test_a_kind_writes_its_layout(kind, tmp_path):
 
 
 def test_orders_without_meaning_are_refused(tmp_path):
-    with pytest.raises(InvalidInputError):
-        cohort(tmp_path / "s", n_images=0)
+    for write in (cohort, picture_cohort):
+        for wrong in ({"n_images": 0}, {"n_images": 1, "seed": -1}):
+            with pytest.raises(InvalidInputError, match="n_images >= 1"):
+                write(tmp_path / "s", **wrong)
+    for wrong in ({"format": "bmp"}, {"workers": 0}):
+        with pytest.raises(InvalidInputError, match="the format dicom or png, and at least one worker"):
+            cohort(tmp_path / "s", n_images=1, **wrong)
     with pytest.raises(UsageError, match="folder of backgrounds"):
         cohort(tmp_path / "s", n_images=1, images_csv=tmp_path / "t.csv")
     with pytest.raises(UsageError, match="either it, or n_readers"):
@@ -147,53 +140,53 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def study_of_study_folder(backgrounds, tmp_path_factory) -> Path:
+def file_study(backgrounds, tmp_path_factory) -> Path:
     return write_study(recipe(backgrounds), tmp_path_factory.mktemp("study") / "s", format="png")
 
 
-def test_the_tables_are_those_of_a_study(study_of_study_folder):
+def test_the_tables_are_those_of_a_study(file_study):
     images, readings, marks = (
-        read_table(study_of_study_folder / f"{kind}.csv", kind) for kind in ("images", "readings", "marks")
+        read_table(file_study / f"{kind}.csv", kind) for kind in ("images", "readings", "marks")
     )
     assert check_study(marks, readings, images) == []
     assert images["patient_id"].tolist() == ["P00001", "P00002", "P00003"] * 2
     assert len(merge_marks(marks, readings)) > 0
     for path in images["path"]:
-        assert read_source(study_of_study_folder / path).stored.dtype == np.uint16
+        assert read_source(file_study / path).stored.dtype == np.uint16
 
 
-def test_what_is_known_fits_the_images(study_of_study_folder):
-    nodules = pd.read_csv(study_of_study_folder / "known" / "nodules.csv")
+def test_what_is_known_fits_the_images(file_study):
+    nodules = pd.read_csv(file_study / "known" / "nodules.csv")
     for image_id, rows in nodules.groupby("image_id"):
-        mask = read_source(study_of_study_folder / "known" / "masks" / f"{image_id}.png").stored
+        mask = read_source(file_study / "known" / "masks" / f"{image_id}.png").stored
         assert set(np.unique(mask)) == set(range(len(rows) + 1))
-    known = pd.read_csv(study_of_study_folder / "known" / "marks.csv", dtype=str, na_filter=False)
-    assert set(known["mark_id"]) == set(pd.read_csv(study_of_study_folder / "marks.csv")["mark_id"])
-    assert set(pd.read_csv(study_of_study_folder / "known" / "backgrounds.csv")["background"]) == {
+    known = pd.read_csv(file_study / "known" / "marks.csv", dtype=str, na_filter=False)
+    assert set(known["mark_id"]) == set(pd.read_csv(file_study / "marks.csv")["mark_id"])
+    assert set(pd.read_csv(file_study / "known" / "backgrounds.csv")["background"]) == {
         "b0.png",
         "b1.png",
         "b2.png",
     }
 
 
-def test_the_bytes_do_not_depend_on_the_workers(study_of_study_folder, backgrounds, tmp_path):
+def test_the_bytes_do_not_depend_on_the_workers(file_study, backgrounds, tmp_path):
     other = write_study(recipe(backgrounds), tmp_path / "other", format="png", workers=2)
-    assert contents(other) == contents(study_of_study_folder)
+    assert contents(other) == contents(file_study)
 
 
-def test_a_finished_folder_is_left_alone(study_of_study_folder, backgrounds):
-    before = contents(study_of_study_folder)
+def test_a_finished_folder_is_left_alone(file_study, backgrounds):
+    before = contents(file_study)
     with NotedProgress() as progress:
-        write_study(recipe(backgrounds), study_of_study_folder, format="png")
+        write_study(recipe(backgrounds), file_study, format="png")
     assert progress.totals == {"simulating: images": 0}
-    assert contents(study_of_study_folder) == before
+    assert contents(file_study) == before
 
 
-def test_settings_that_the_user_changed_stay(study_of_study_folder, backgrounds):
-    settings = study_of_study_folder / "study.toml"
+def test_settings_that_the_user_changed_stay(file_study, backgrounds):
+    settings = file_study / "study.toml"
     before = settings.read_text()
     settings.write_text("seed = 7\n")
-    write_study(recipe(backgrounds), study_of_study_folder, format="png")
+    write_study(recipe(backgrounds), file_study, format="png")
     assert settings.read_text() == "seed = 7\n"
     settings.write_text(before)
 
@@ -201,7 +194,7 @@ def test_settings_that_the_user_changed_stay(study_of_study_folder, backgrounds)
 @pytest.mark.parametrize(
     "damage", ["half a line", "a broken line", "a changed image", "a lost image", "a cut mask"]
 )
-def test_a_broken_run_is_taken_up_where_it_was(study_of_study_folder, backgrounds, tmp_path, damage):
+def test_a_broken_run_is_taken_up_where_it_was(file_study, backgrounds, tmp_path, damage):
     folder = write_study(recipe(backgrounds), tmp_path / "s", format="png")
     journal = folder / "known" / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
@@ -221,17 +214,17 @@ def test_a_broken_run_is_taken_up_where_it_was(study_of_study_folder, background
     with NotedProgress() as progress:
         write_study(recipe(backgrounds), folder, format="png")
     assert progress.totals == progress.done == {"simulating: images": 3}
-    assert contents(folder) == contents(study_of_study_folder)
+    assert contents(folder) == contents(file_study)
 
 
 @pytest.mark.parametrize("change", [{"seed": 6}, {"n_images": 7}])
-def test_a_folder_of_another_cohort_is_refused(study_of_study_folder, backgrounds, change):
-    before = contents(study_of_study_folder)
+def test_a_folder_of_another_cohort_is_refused(file_study, backgrounds, change):
+    before = contents(file_study)
     with pytest.raises(InvalidInputError, match="another seed or other settings"):
-        write_study(recipe(backgrounds, **change), study_of_study_folder, format="png")
+        write_study(recipe(backgrounds, **change), file_study, format="png")
     with pytest.raises(InvalidInputError, match="another seed or other settings"):
-        write_study(recipe(backgrounds), study_of_study_folder, format="dicom")
-    assert contents(study_of_study_folder) == before
+        write_study(recipe(backgrounds), file_study, format="dicom")
+    assert contents(file_study) == before
 
 
 def test_a_folder_with_something_else_is_refused(backgrounds, tmp_path):
@@ -241,21 +234,21 @@ def test_a_folder_with_something_else_is_refused(backgrounds, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_two_runs_at_once_are_refused(study_of_study_folder, backgrounds):
+def test_two_runs_at_once_are_refused(file_study, backgrounds):
     with (
-        folder_lock(study_of_study_folder, "known/.lock", ""),
+        folder_lock(file_study, "known/.lock", ""),
         pytest.raises(LockedError, match="another run is writing to it"),
     ):
-        write_study(recipe(backgrounds), study_of_study_folder, format="png")
+        write_study(recipe(backgrounds), file_study, format="png")
 
 
-def test_a_run_that_was_killed_before_its_first_file_goes_on(study_of_study_folder, backgrounds, tmp_path):
+def test_a_run_that_was_killed_before_its_first_file_goes_on(file_study, backgrounds, tmp_path):
     folder = tmp_path / "s"
     (folder / "known").mkdir(parents=True)
     (folder / "known" / ".overread-abc.part").write_bytes(b"half")
     write_study(recipe(backgrounds), folder, format="png")
     (folder / "known" / ".overread-abc.part").unlink()
-    assert contents(folder) == contents(study_of_study_folder)
+    assert contents(folder) == contents(file_study)
 
 
 def test_processes_run_no_code_of_the_current_folder(backgrounds, trap):
@@ -264,22 +257,16 @@ def test_processes_run_no_code_of_the_current_folder(backgrounds, trap):
     assert (folder / "marks.csv").is_file()
 
 
-@pytest.mark.parametrize("wrong", [{"format": "bmp"}, {"workers": 0}])
-def test_senseless_orders_are_refused(backgrounds, tmp_path, wrong):
-    with pytest.raises(InvalidInputError):
-        write_study(recipe(backgrounds), tmp_path / "s", **wrong)
-
-
 KILLED = """
 import sys
-from tests.simulate.test_study_folder import recipe
+from tests.simulate.test_cohort import recipe
 from pathlib import Path
 from overread.simulate._cohort import write_study
 write_study(recipe(Path(sys.argv[1])), sys.argv[2], format="png")
 """
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(study_of_study_folder, backgrounds, tmp_path):
+def test_a_killed_run_goes_on_to_the_same_bytes(file_study, backgrounds, tmp_path):
     folder = tmp_path / "s"
     source = str(Path(__file__).parents[2])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([source, f"{source}/src"])}
@@ -291,7 +278,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(study_of_study_folder, backgroun
     running.wait()
     write_study(recipe(backgrounds), folder, format="png")
     left = {name for name in contents(folder) if ".overread-" in name}
-    assert {k: v for k, v in contents(folder).items() if k not in left} == contents(study_of_study_folder)
+    assert {k: v for k, v in contents(folder).items() if k not in left} == contents(file_study)
 
 
 def test_patients_of_real_backgrounds_become_codes(backgrounds, tmp_path):
@@ -334,35 +321,16 @@ def journal(tmp_path) -> Journal:
     return made
 
 
-def test_every_table_has_its_columns_also_without_rows(tmp_path, journal):
+def test_tables_have_their_columns_also_without_rows_and_exact_numbers_and_guarded_text(tmp_path, journal):
     write_tables(tmp_path, journal, CHEST_LAYOUT)
     for table in CHEST_LAYOUT.tables:
         assert tuple(pd.read_csv(tmp_path / table.path).columns) == table.columns
     assert not list(tmp_path.rglob("*.part"))
-
-
-def test_numbers_come_back_exactly_and_text_is_guarded(tmp_path, journal):
-    write_tables(tmp_path, journal, CHEST_LAYOUT)
     marks = read_cells(tmp_path / "marks.csv")
     assert {name: float(marks.column(name)[0]) for name in ELLIPSE} == ELLIPSE
     images = pd.read_csv(tmp_path / "images.csv")
     assert images["image_id"].tolist() == ["'=1+1", "b, c"]
     assert images["mm_per_px_x"].tolist() == images["mm_per_px_y"].tolist() == [0.7, 0.7]
-
-
-def test_settings_are_written_once(tmp_path, journal):
-    write_tables(tmp_path, journal, CHEST_LAYOUT)
-    settings = tmp_path / "study.toml"
-    assert settings.read_text() == CHEST_LAYOUT.settings
-    settings.write_text("seed = 3\n")
-    write_tables(tmp_path, journal, CHEST_LAYOUT)
-    assert settings.read_text() == "seed = 3\n"
-
-
-def test_a_layout_says_what_is_written(tmp_path, journal):
-    write_tables(tmp_path, journal, FolderLayout(CHEST_LAYOUT.tables[:1], "seed = 4\n"))
-    assert {path.name for path in tmp_path.glob("*.*")} == {"images.csv", "journal.jsonl", "study.toml"}
-    assert (tmp_path / "study.toml").read_text() == "seed = 4\n"
 
 
 def test_nodules_survive_their_table(background, tmp_path):
@@ -383,18 +351,3 @@ def test_a_damaged_row_is_named(background):
     table = pd.DataFrame(nodule_rows("i7", case.nodules)).assign(harmonics="2:x:1")
     with pytest.raises(TableError, match="N1 of image i7"):
         nodules_by_image(table)
-
-
-def test_mark_ids_are_unique(background):
-    case = draw_case(
-        background, [f"R{i}" for i in range(1, 9)], CaseDistribution(), np.random.default_rng(2), n_nodules=3
-    )
-    ids = [row["mark_id"] for row in mark_rows("a", case)]
-    assert len(ids) == len(set(ids)) > 3
-
-
-def test_rows_name_their_image_and_count_their_nodules(background):
-    case = draw_case(background, ["R1", "R2"], CaseDistribution(), np.random.default_rng(1), n_nodules=3)
-    assert [row["nodule_id"] for row in nodule_rows("a", case.nodules)] == ["N1", "N2", "N3"]
-    for row in (*nodule_rows("a", case.nodules), *distractor_rows("a", case), *mark_rows("a", case)):
-        assert row["image_id"] == "a"

@@ -1,17 +1,15 @@
 """Backgrounds of the NIH benchmark: those of the manifest, on its grid."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from benchmarks.fit_readers import PAPER_COUNTS
 
 from overread.errors import ImageError, InvalidInputError, UsageError
 from overread.images import write_png16
 from overread.simulate import compare_image, frozen_cohort
 from overread.simulate._backgrounds import BackgroundFile
-from overread.simulate._cohort import _benchmark_recipe
 from overread.simulate._frozen import block_means, fingerprint, nih_background, nih_files
-from overread.simulate._reader_fit import PAPER_COUNTS
-from overread.simulate._recipes import NihRecipe
+from overread.simulate._recipes import FrozenRecipe
 from overread.simulate._tables import nodules_by_image
 from overread.truth import merge_marks, reader_statistics
 
@@ -35,38 +33,17 @@ def test_the_tables_count_what_they_say(cohort):
     assert [sensitivity.min(), sensitivity.max()] == pytest.approx(counts["reader_sensitivity"], abs=1e-3)
 
 
-def test_it_is_as_hard_as_it_was_meant_to_be(cohort):
-    difficulty = cohort.about["difficulty"]
-    assert 0.20 <= difficulty["response"] <= 0.28
-    assert 0.92 <= difficulty["recall"] <= 0.96
-    assert 0.26 <= difficulty["chance"] <= 0.34
-
-
-def test_each_background_serves_three_images(cohort):
-    assert (cohort.images["background"].value_counts() == 3).all()
-    assert cohort.images["background"].nunique() == 240
-    assert cohort.images["image_id"].is_unique
-    assert cohort.images["sha256"].nunique() == 720 - duplicates(cohort)
-
-
-def duplicates(cohort) -> int:
-    """Count images without nodules beside the first of their background: they are the same pixels."""
-    with_nodules = set(nodules_by_image(cohort.nodules))
-    bare = cohort.images[~cohort.images["image_id"].isin(with_nodules)]
-    return int(bare.duplicated("background").sum())
-
-
 @pytest.mark.parametrize("number", [0, 1, 250, 719])
 def test_images_are_those_of_the_manifest(cohort, shared_data, number):
     row = cohort.images.iloc[number]
-    recipe = NihRecipe(shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
+    recipe = FrozenRecipe(NIH, shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
     agreement = compare_image(cohort, row["image_id"], recipe.make(number).pixels)
     assert agreement.same_to_rounding, agreement
 
 
 @pytest.mark.slow
 def test_all_images_are_those_of_the_manifest(cohort, shared_data):
-    recipe = NihRecipe(shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
+    recipe = FrozenRecipe(NIH, shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
     found = [
         compare_image(cohort, image_id, recipe.make(number).pixels)
         for number, image_id in enumerate(cohort.images["image_id"])
@@ -97,20 +74,6 @@ def test_nothing_of_the_backgrounds_is_shipped(cohort):
     assert set(cohort.images) == {"image_id", "background", "n_rows", "n_columns", "sha256", "block_means"}
 
 
-@pytest.fixture(scope="module")
-def cohort_of_nih():
-    return frozen_cohort("nih-240x3")
-
-
-def nih(shared_data, cohort_of_nih):
-    return nih_files(cohort_of_nih, shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
-
-
-def test_a_patient_keeps_all_images_of_a_background(cohort_of_nih, shared_data):
-    patients = {name: file.patient_id for name, file in nih(shared_data, cohort_of_nih).items()}
-    assert cohort_of_nih.images.groupby("background")["background"].first().map(patients).notna().all()
-
-
 def test_the_grid_keeps_places_in_mm(tmp_path):
     stored = np.zeros((100, 80), dtype=np.uint16)
     stored[50, 20] = 200
@@ -124,7 +87,7 @@ def test_the_grid_keeps_places_in_mm(tmp_path):
     assert (column + 0.5) * 0.7 == pytest.approx(20.5 * 1.4, abs=0.36)
 
 
-def test_backgrounds_of_another_kind_are_refused(cohort_of_nih, tmp_path):
+def test_backgrounds_of_another_kind_are_refused(cohort, tmp_path):
     write_png16(tmp_path / "a.png", np.zeros((9, 9), dtype=np.uint16))
     with pytest.raises(ImageError, match="8 bits"):
         nih_background(BackgroundFile(tmp_path / "a.png", "p", (1.0, 1.0)))
@@ -132,7 +95,7 @@ def test_backgrounds_of_another_kind_are_refused(cohort_of_nih, tmp_path):
         nih_background(BackgroundFile(tmp_path / "a.png", "p"))
     (tmp_path / "t.csv").write_text("file\na.png\n")
     with pytest.raises(InvalidInputError, match="240 backgrounds"):
-        nih_files(cohort_of_nih, tmp_path, tmp_path / "t.csv")
+        nih_files(cohort, tmp_path, tmp_path / "t.csv")
     with pytest.raises(UsageError, match="nih-240x3"):
         frozen_cohort("nih-241x3")
 
@@ -158,22 +121,8 @@ def test_its_marks_merge_to_the_papers_counts(frozen_phantoms):
     assert frozen_phantoms.about["counts"]["golden"] == golden
 
 
-def test_its_tables_speak_of_its_images(frozen_phantoms):
-    ids = set(frozen_phantoms.images["image_id"])
-    assert frozen_phantoms.images["sha256"].is_unique
-    for table in (
-        frozen_phantoms.nodules,
-        frozen_phantoms.distractors,
-        frozen_phantoms.marks,
-    ):
-        assert set(table["image_id"]) <= ids
-    assert set(frozen_phantoms.readings["image_id"]) == ids
-    read = pd.MultiIndex.from_frame(frozen_phantoms.readings)
-    assert pd.MultiIndex.from_frame(frozen_phantoms.marks[["image_id", "reader_id"]]).isin(read).all()
-
-
 def test_images_are_those_of_the_manifest_of_phantom_1978(frozen_phantoms):
-    recipe = _benchmark_recipe(NAME, None, None)
+    recipe = FrozenRecipe(NAME)
     assert recipe.n_images == PAPER_COUNTS.n_images
     with_nodules = set(nodules_by_image(frozen_phantoms.nodules))
     first = next(i for i, name in enumerate(frozen_phantoms.images["image_id"]) if name in with_nodules)

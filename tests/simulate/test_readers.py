@@ -5,6 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.fit_readers import (
+    PAPER_COUNTS,
+    Counts,
+    _distractor_mm,
+    _mean_counts,
+    fit_law,
+    simulate_counts,
+)
 from scipy.stats import norm
 
 from overread.errors import InvalidInputError
@@ -14,22 +22,12 @@ from overread.simulate import (
     Reader,
     ReaderModel,
     SeenObject,
-    law_for_readers,
     marks_of_image,
     phantom,
     reader_panel,
 )
 from overread.simulate._backgrounds import phantom_background
-from overread.simulate._reader_fit import (
-    PAPER_COUNTS,
-    PAPER_LAW,
-    Counts,
-    _distractor_mm,
-    _mean_counts,
-    fit_law,
-    nodule_counts,
-    simulate_counts,
-)
+from overread.simulate._laws import PAPER_LAW, nodule_counts
 from overread.simulate._readers import CONFIDENCES, RING_MARGIN, draw_readings, field_readers, mark_field
 from overread.simulate.picture._lesions import Cluster
 
@@ -167,11 +165,6 @@ def test_a_ring_holds_its_lesions():
     assert ring["semi_major_mm"] == pytest.approx(RING_MARGIN * (45 + 8) / 2, rel=0.01)
 
 
-def test_half_of_the_panel_draws_rings():
-    splits = [reader.splits for reader in field_readers(6).readers]
-    assert sum(one > 0.5 for one in splits) == 3
-
-
 def test_labels_and_confidence_go_with_the_marks():
     table = pd.concat([marks(field_readers(4), seed) for seed in range(20)])
     assert set(table["confidence"]) <= set(CONFIDENCES)
@@ -221,10 +214,6 @@ def test_the_fit_has_the_distractors_of_phantoms():
     )
 
 
-def test_counts_are_the_same_for_the_same_seed():
-    assert simulate_counts(PAPER_LAW, 60, 5) == simulate_counts(PAPER_LAW, 60, 5)
-
-
 def test_a_fit_moves_towards_its_counts():
     wanted = Counts(n_images=200, marks=330, marked_images=130, golden=50)
     fitted = fit_law(wanted, seeds=[0], rounds=4)
@@ -237,7 +226,3 @@ def test_the_number_of_nodules_follows_its_shares_exactly():
     counts = nodule_counts(720, law, 3)
     assert np.bincount(counts).tolist() == [180, 270, 180, 90]
     assert not np.array_equal(counts, nodule_counts(720, law, 4))
-
-
-def test_any_number_of_readers():
-    assert len(law_for_readers(3).readers.readers) == 3

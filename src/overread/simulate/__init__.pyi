@@ -11,11 +11,11 @@ from ._frozen import FrozenCohort as FrozenCohort
 from ._frozen import compare_folder as compare_folder
 from ._frozen import compare_image as compare_image
 from ._frozen import frozen_cohort as frozen_cohort
+from ._laws import law_for_readers as law_for_readers
 from ._nodules import Nodule as Nodule
 from ._nodules import NoduleDistribution as NoduleDistribution
 from ._nodules import NoduleKind as NoduleKind
 from ._nodules import VariedDistribution as VariedDistribution
-from ._reader_fit import law_for_readers as law_for_readers
 from ._readers import Reader as Reader
 from ._readers import ReaderModel as ReaderModel
 from ._readers import SeenObject as SeenObject

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
@@ -38,15 +39,14 @@ from overread.images import GRID_MM
 from overread.simulate._backgrounds import background_files
 from overread.simulate._cases import CaseDistribution
 from overread.simulate._frozen import BENCHMARKS
+from overread.simulate._laws import law_for_readers
 from overread.simulate._nodules import NoduleDistribution
-from overread.simulate._reader_fit import law_for_readers
 from overread.simulate._readers import ReaderModel, field_readers, reader_panel
 from overread.simulate._recipes import (
     FIELD_LAYOUT,
     FileRecipe,
     Format,
-    FrozenPhantomRecipe,
-    NihRecipe,
+    FrozenRecipe,
     PhantomRecipe,
     PictureDistribution,
     PictureRecipe,
@@ -57,15 +57,6 @@ from overread.simulate._tables import CHEST_LAYOUT, FolderLayout, write_tables
 JOURNAL = "known/journal.jsonl"
 # Images under way for each worker: enough that none waits, few enough that memory does not grow with the cohort.
 WAITING_PER_WORKER = 4
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a worker needs."""
-
-    recipe: Recipe
-    folder: Path
-    format: Format
 
 
 def write_study(
@@ -85,9 +76,13 @@ def write_study(
     asked = digest_of_bytes(text.encode())
     with Journal(target / JOURNAL, asked, lock=(".lock", "another run is writing to it")) as journal:
         n_kept = journal.resume(lambda _, entry: _image_is_good(target, entry))
-        entries = _make_images(Job(recipe, target, format), n_kept, workers)
-        for entry in count_steps("simulating: images", entries, recipe.n_images - n_kept):
-            journal.add(entry["image_id"], entry)
+        make = partial(_write_image, recipe, target, format)
+        entries = _make_images(make, range(n_kept, recipe.n_images), workers)
+        try:
+            for entry in count_steps("simulating: images", entries, recipe.n_images - n_kept):
+                journal.add(entry["image_id"], entry)
+        except BrokenProcessPool:
+            raise OverreadError(f"{target}: a worker died (memory?); run the same command again") from None
         write_tables(target, journal, recipe.layout)
     return target
 
@@ -121,10 +116,12 @@ def _image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
     )
 
 
-def _make_images(job: Job, start: int, workers: int) -> Iterator[dict[str, Any]]:
-    """Entries of the images from ``start`` on, in order, a bounded number of them under way."""
+def _make_images(
+    make: Callable[[int], dict[str, Any]], numbers: range, workers: int
+) -> Iterator[dict[str, Any]]:
+    """Entries of the images in order, a bounded number of them under way."""
     if workers == 1:
-        yield from (_write_image(job, number) for number in range(start, job.recipe.n_images))
+        yield from map(make, numbers)
         return
     context = get_context("spawn")
     with (
@@ -134,27 +131,22 @@ def _make_images(job: Job, start: int, workers: int) -> Iterator[dict[str, Any]]
         ) as pool,
     ):
         under_way: deque[Future[dict[str, Any]]] = deque()
-        numbers = iter(range(start, job.recipe.n_images))
         try:
             for number in numbers:
-                under_way.append(pool.submit(_write_image, job, number))
+                under_way.append(pool.submit(make, number))
                 if len(under_way) >= WAITING_PER_WORKER * workers:
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
-        except BrokenProcessPool:
-            raise OverreadError(
-                f"{job.folder}: a worker died (memory?); run the same command again"
-            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _write_image(job: Job, number: int) -> dict[str, Any]:
+def _write_image(recipe: Recipe, folder: Path, format: Format, number: int) -> dict[str, Any]:
     """Make and write one image; its entry of the journal, with all that the tables need."""
-    made = job.recipe.make(number)
-    written = made.write_files(job.folder, job.format)
-    files = {name: digest_of_file(job.folder / name) for name in written}
+    made = recipe.make(number)
+    written = made.write_files(folder, format)
+    files = {name: digest_of_file(folder / name) for name in written}
     return {**made.entry(), "path": written[0], "files": files}
 
 
@@ -249,12 +241,9 @@ def picture_cohort(
         raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
     if law is not None and n_readers is not None:
         raise UsageError(LAW_AND_MORE)
-    drawn_by = (
-        PictureDistribution(readers=field_readers(4 if n_readers is None else n_readers))
-        if law is None
-        else law
-    )
-    return write_study(PictureRecipe(n_images, drawn_by, seed), folder, format="png", workers=workers)
+    if law is None:
+        law = PictureDistribution(readers=field_readers(4 if n_readers is None else n_readers))
+    return write_study(PictureRecipe(n_images, law, seed), folder, format="png", workers=workers)
 
 
 def benchmark(
@@ -277,19 +266,14 @@ def benchmark(
     backgrounds, images_csv
         Folder of the NIH's images, and the table with their spacing and patients.
     """
-    recipe = _benchmark_recipe(name, backgrounds, images_csv)
-    return write_study(recipe, folder, format=format, workers=workers)
-
-
-def _benchmark_recipe(name: str, backgrounds: str | Path | None, images_csv: str | Path | None) -> Recipe:
-    """Recipe of a frozen benchmark."""
     if name not in BENCHMARKS:
         raise UsageError(f"there is no benchmark {name!r}; there are {', '.join(sorted(BENCHMARKS))}")
-    if name == "phantom-1978":
-        return FrozenPhantomRecipe()
-    if backgrounds is None or images_csv is None:
-        raise UsageError(f"{name} needs the folder of its backgrounds and their table of spacings")
-    return NihRecipe(Path(backgrounds), Path(images_csv))
+    recipe = FrozenRecipe(name)
+    if name == "nih-240x3":
+        if backgrounds is None or images_csv is None:
+            raise UsageError(f"{name} needs the folder of its backgrounds and their table of spacings")
+        recipe = FrozenRecipe(name, Path(backgrounds), Path(images_csv))
+    return write_study(recipe, folder, format=format, workers=workers)
 
 
 # Chosen on seed 0 among the laws that docs/explanation/simulate.md lists: nodules faint enough that the curve rises,

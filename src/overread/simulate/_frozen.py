@@ -120,18 +120,6 @@ def block_means(pixels: NDArray[np.uint16]) -> list[float]:
     return [round(float(block.mean()), 2) for band in bands for block in np.array_split(band, BLOCKS, axis=1)]
 
 
-def manifest_row(image_id: str, background: str, pixels: NDArray[np.uint16]) -> dict[str, Any]:
-    """Row of the manifest."""
-    return {
-        "image_id": image_id,
-        "background": background,
-        "n_rows": pixels.shape[0],
-        "n_columns": pixels.shape[1],
-        "sha256": fingerprint(pixels),
-        "block_means": " ".join(f"{mean:.2f}" for mean in block_means(pixels)),
-    }
-
-
 def compare_image(cohort: FrozenCohort, image_id: str, pixels: NDArray[np.uint16]) -> Agreement:
     """Compare an image that was built with the manifest."""
     row = cohort.images.loc[cohort.images["image_id"] == image_id].iloc[0]

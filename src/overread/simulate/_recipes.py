@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from overread.images import GRID_MM, write_dicom, write_png16, write_png_colour
 from overread.simulate._backgrounds import BackgroundFile, file_background, phantom_background
 from overread.simulate._cases import Background, CaseDistribution, draw_case, pixels_with_nodules
-from overread.simulate._frozen import FrozenCohort, frozen_cohort, nih_background, nih_files
+from overread.simulate._frozen import frozen_cohort, nih_background, nih_files
+from overread.simulate._laws import nodule_counts
 from overread.simulate._nodules import (
     Nodule,
     NoduleDistribution,
@@ -26,7 +27,6 @@ from overread.simulate._nodules import (
     nodule_mask,
     vary_pixels,
 )
-from overread.simulate._reader_fit import nodule_counts
 from overread.simulate._readers import ReaderModel, draw_readings, field_readers, mark_field
 from overread.simulate._tables import (
     CHEST_LAYOUT,
@@ -154,15 +154,12 @@ class PhantomRecipe:
 
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
-        state = np.random.SeedSequence([self.seed, 3, number]).generate_state(1)
-        seed = int(state[0])
+        seed = int(np.random.SeedSequence([self.seed, 3, number]).generate_state(1)[0])
         patient = draw_patient(seed)
         patient = replace(patient, breast_mm=min(patient.breast_mm, self.law.thickest_breast_mm))
         image = phantom(seed=seed, mm_per_px=self.grid_mm, patient=patient)
-        name, background = f"{PHANTOM_NAME}{seed}", phantom_background(image)
-        return _draw_image(
-            self, number, f"P{number + 1:05d}", name, background, _mask_bits(image, ANATOMY_BITS)
-        )
+        background, anatomy = phantom_background(image), _mask_bits(image, ANATOMY_BITS)
+        return _draw_image(self, number, f"P{number + 1:05d}", f"{PHANTOM_NAME}{seed}", background, anatomy)
 
 
 @dataclass(frozen=True)
@@ -180,13 +177,7 @@ class FileRecipe:
     def settings(self) -> dict[str, Any]:
         """See `Recipe`; files count by name, so that a folder may move."""
         files = [(file.path.name, file.patient_id, file.mm_per_px) for file in self.files]
-        others = {
-            "n_images": self.n_images,
-            "law": asdict(self.law),
-            "seed": self.seed,
-            "grid_mm": self.grid_mm,
-        }
-        return {"kind": "files", "files": files, **others}
+        return {"kind": "files", **asdict(self), "files": files}
 
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
@@ -196,75 +187,42 @@ class FileRecipe:
         return _draw_image(self, number, file.patient_id, file.path.name, background, None)
 
 
+@dataclass(frozen=True)
 class FrozenRecipe:
-    """A frozen benchmark: its tables come from the package."""
+    """A frozen benchmark: all but the backgrounds comes from the package; phantoms where there is no folder of them."""
 
-    name: ClassVar[str]
+    name: str
+    folder: Path | None = None
+    images_csv: Path | None = None
+
     layout: ClassVar[FolderLayout] = CHEST_LAYOUT
-
-    @property
-    def cohort(self) -> FrozenCohort:
-        """The frozen tables."""
-        return frozen_cohort(self.name)
 
     @property
     def n_images(self) -> int:
         """See `Recipe`."""
-        return len(self.cohort.images)
+        return len(frozen_cohort(self.name).images)
 
     def settings(self) -> dict[str, Any]:
         """See `Recipe`."""
         return {"kind": "benchmark", "name": self.name}
 
-
-@dataclass(frozen=True)
-class NihRecipe(FrozenRecipe):
-    """The frozen benchmark nih-240x3: everything but the backgrounds comes from the package."""
-
-    name: ClassVar[str] = "nih-240x3"
-
-    folder: Path
-    images_csv: Path
-
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
-        cohort = self.cohort
-        name = cohort.images["background"].iloc[number]
-        file = nih_files(cohort, self.folder, self.images_csv)[name]
-        return _build_frozen_image(cohort, number, file.patient_id, nih_background(file), None)
-
-
-@dataclass(frozen=True)
-class FrozenPhantomRecipe(FrozenRecipe):
-    """The frozen benchmark phantom-1978: the phantoms by their seeds, everything else from the package."""
-
-    name: ClassVar[str] = "phantom-1978"
-
-    def make(self, number: int) -> MadeImage:
-        """See `Recipe`."""
-        seed = int(self.cohort.images["background"].iloc[number].removeprefix(PHANTOM_NAME))
-        image = phantom(seed=seed, mm_per_px=PHANTOM_GRID_MM)
-        anatomy = _mask_bits(image, ANATOMY_BITS)
-        return _build_frozen_image(
-            self.cohort, number, f"P{number + 1:05d}", phantom_background(image), anatomy
-        )
-
-
-def _build_frozen_image(
-    cohort: FrozenCohort,
-    number: int,
-    patient_id: str,
-    background: Background,
-    anatomy: NDArray[np.uint16] | None,
-) -> MadeImage:
-    """Put what the tables of a frozen cohort say on a background."""
-    row = cohort.images.iloc[number]
-    image_id = str(row["image_id"])
-    tables = {name: getattr(cohort, name) for name in ROWS}
-    own = {name: table[table["image_id"] == image_id] for name, table in tables.items()}
-    nodules = nodules_by_image(own["nodules"]).get(image_id, [])
-    rows = {name: records(table) for name, table in own.items()}
-    return _assemble(image_id, patient_id, str(row["background"]), background, nodules, anatomy, rows)
+        cohort = frozen_cohort(self.name)
+        row = cohort.images.iloc[number]
+        image_id, name = str(row["image_id"]), str(row["background"])
+        patient_id, anatomy = f"P{number + 1:05d}", None
+        if self.folder is None or self.images_csv is None:
+            image = phantom(seed=int(name.removeprefix(PHANTOM_NAME)), mm_per_px=PHANTOM_GRID_MM)
+            background, anatomy = phantom_background(image), _mask_bits(image, ANATOMY_BITS)
+        else:
+            file = nih_files(cohort, self.folder, self.images_csv)[name]
+            patient_id, background = file.patient_id, nih_background(file)
+        tables = {kind: getattr(cohort, kind) for kind in ROWS}
+        own = {kind: table[table["image_id"] == image_id] for kind, table in tables.items()}
+        nodules = nodules_by_image(own["nodules"]).get(image_id, [])
+        rows = {kind: records(table) for kind, table in own.items()}
+        return _assemble(image_id, patient_id, name, background, nodules, anatomy, rows)
 
 
 def _draw_image(
@@ -286,14 +244,13 @@ def _draw_image(
     n_nodules = int(nodule_counts(recipe.n_images, law.nodules, recipe.seed)[number])
     readings = draw_readings([image_id], law.readers, random)
     case = draw_case(background, list(readings["reader_id"]), law, random, n_nodules=n_nodules)
-    rows = (
-        nodule_rows(image_id, case.nodules),
-        distractor_rows(image_id, case),
-        records(readings),
-        mark_rows(image_id, case),
-    )
-    told = dict(zip(ROWS, rows, strict=True))
-    return _assemble(image_id, patient_id, name, background, case.nodules, anatomy, told)
+    rows = {
+        "nodules": nodule_rows(image_id, case.nodules),
+        "distractors": distractor_rows(image_id, case),
+        "readings": records(readings),
+        "marks": mark_rows(image_id, case),
+    }
+    return _assemble(image_id, patient_id, name, background, case.nodules, anatomy, rows)
 
 
 def _assemble(
@@ -440,8 +397,8 @@ class PictureRecipe:
 
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
-        state = np.random.SeedSequence([self.seed, 5, number]).generate_state(1)
-        phantom = picture_phantom(seed=int(state[0]), shape=self.shape)
+        seed = int(np.random.SeedSequence([self.seed, 5, number]).generate_state(1)[0])
+        phantom = picture_phantom(seed=seed, shape=self.shape)
         random = np.random.default_rng([self.seed, 6, number])
         clusters, lookalikes, light = _fill_field(phantom, self.law, random)
         image_id, model = f"field{number + 1:05d}", self.law.readers
@@ -453,7 +410,23 @@ class PictureRecipe:
 
         marks = mark_field(clusters, lookalikes, model, place, random)
         lesions = [lesion for cluster in clusters for lesion in cluster.lesions]
-        own = {"image_id": image_id}
+        # The ids of objects are those of the marks.
+        meant = [
+            {"object_id": f"C{number + 1}-{k + 1}", "label": cluster.label}
+            for number, cluster in enumerate(clusters)
+            for k in range(len(cluster.lesions))
+        ]
+        spots = [
+            {"object_id": f"D-{label}-{k + 1}", "label": label, **asdict(spot)}
+            for label, own in lookalikes.items()
+            for k, spot in enumerate(own)
+        ]
+        rows: dict[str, Rows] = {
+            "lesions": [a | b for a, b in zip(nodule_rows(image_id, lesions), meant, strict=True)],
+            "distractors": [{name: spot[name] for name in SPOT} for spot in spots],
+            "readings": [{"reader_id": reader.reader_id} for reader in model.readers],
+            "marks": [{"mark_id": f"{image_id}-m{k + 1:03d}", **row} for k, row in enumerate(marks)],
+        }
         return MadeImage(
             image_id,
             f"P{number + 1:05d}",
@@ -461,14 +434,7 @@ class PictureRecipe:
             develop(phantom, light),
             label_image(lesions, phantom.shape, 1.0),
             _mask_bits(phantom, PICTURE_ANATOMY_BITS),
-            {
-                "lesions": _lesion_rows(image_id, clusters),
-                "distractors": _picture_distractor_rows(image_id, lookalikes),
-                "readings": [{**own, "reader_id": reader.reader_id} for reader in model.readers],
-                "marks": [
-                    {**own, "mark_id": f"{image_id}-m{k + 1:03d}", **row} for k, row in enumerate(marks)
-                ],
-            },
+            {kind: [{"image_id": image_id, **row} for row in own] for kind, own in rows.items()},
         )
 
 
@@ -483,31 +449,10 @@ def _fill_field(
     for label in LABELS:
         own, share = law.of_label(label)
         drawn = draw_clusters(phantom, label, own, there, random) if random.random() < share else []
-        there += [lesion for cluster in drawn for lesion in cluster.lesions]
-        lookalikes[label] = draw_lookalikes(phantom, own, there, random)
-        there += lookalikes[label]
-        spots = [*(lesion for cluster in drawn for lesion in cluster.lesions), *lookalikes[label]]
+        lesions = [lesion for cluster in drawn for lesion in cluster.lesions]
+        lookalikes[label] = draw_lookalikes(phantom, own, [*there, *lesions], random)
+        spots = [*lesions, *lookalikes[label]]
         light = insert_lesions(phantom, light, spots, label)
+        there += spots
         clusters += drawn
     return clusters, lookalikes, light
-
-
-def _lesion_rows(image_id: str, clusters: Sequence[Cluster]) -> Rows:
-    """Rows of the lesions; `object_id` is that of the marks, and says which cluster a lesion belongs to."""
-    meant = [
-        {"object_id": f"C{number + 1}-{k + 1}", "label": cluster.label}
-        for number, cluster in enumerate(clusters)
-        for k in range(len(cluster.lesions))
-    ]
-    lesions = [lesion for cluster in clusters for lesion in cluster.lesions]
-    return [{**row, **more} for row, more in zip(nodule_rows(image_id, lesions), meant, strict=True)]
-
-
-def _picture_distractor_rows(image_id: str, lookalikes: dict[Label, list[Nodule]]) -> Rows:
-    """Rows of the spots that are no lesions."""
-    return [
-        {"image_id": image_id, "object_id": f"D-{label}-{k + 1}", "label": label}
-        | {name: getattr(spot, name) for name in SPOT[2:]}
-        for label, own in lookalikes.items()
-        for k, spot in enumerate(own)
-    ]

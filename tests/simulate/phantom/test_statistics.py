@@ -40,27 +40,6 @@ def test_power_agrees_with_scipy():
     assert spectrum.power[5:].mean() == pytest.approx(density.mean() * 0.5, rel=0.05)
 
 
-def test_pixels_need_not_be_square():
-    noise = power_law_noise((600, 600), 3.0, stream(3, "n"), longest_px=300)
-    squeezed = noise[:, ::2].copy()
-    everywhere = np.ones(squeezed.shape, dtype=np.bool_)
-    spectrum = texture_spectrum(squeezed, (1.0, 0.5), everywhere)
-    assert power_law_exponent(spectrum, band_per_mm=(0.07, 0.25)) == pytest.approx(3.0, abs=0.2)
-
-
-def test_no_patch_no_exponent():
-    image = np.zeros((100, 100))
-    assert np.isnan(power_law_exponent(texture_spectrum(image, 0.7, image > 0)))
-
-
-def test_patches_lie_inside_the_field():
-    image = np.random.default_rng(1).normal(0, 1, (200, 200))
-    field = np.zeros(image.shape, dtype=np.bool_)
-    field[:, :100] = True
-    image[:, 100:] = np.nan
-    assert np.isfinite(texture_spectrum(image, 0.7, field).power).all()
-
-
 def test_histogram_and_edges_of_a_ramp():
     ramp = np.linspace(0, 1, 200)[None, :].repeat(150, axis=0)
     histogram = grey_histogram(ramp, bins=10)

@@ -38,11 +38,11 @@ def test_ribs_descend_from_spine_to_front_and_are_ordered(seed):
     for side in (-1, 1):
         starts = []
         for number in range(1, N_RIBS + 1):
-            rib = cage.rib(number, side)
-            starts.append(rib.points[0, 1])
-            assert (np.sign(rib.points[:, 0]) == side).all()
-            assert rib.points[-1, 1] > rib.points[0, 1] + 4
-            assert rib.points[0, 2] > rib.points[-1, 2], "a rib starts at the back"
+            points, _ = cage.rib(number, side)
+            starts.append(points[0, 1])
+            assert (np.sign(points[:, 0]) == side).all()
+            assert points[-1, 1] > points[0, 1] + 4
+            assert points[0, 2] > points[-1, 2], "a rib starts at the back"
         assert (np.diff(starts) > 8).all()
 
 
@@ -63,25 +63,9 @@ def test_the_cage_widens_from_the_apex_to_the_base_without_jumps(seed):
 def test_ribs_lie_on_the_cage():
     cage = make_cage(draw_patient(3), seed=3)
     for number in range(2, 10):
-        rib = cage.rib(number, 1)
-        widest = rib.points[:, 0].max()
-        assert widest == pytest.approx(
-            float(cage.half_width(rib.points[rib.points[:, 0].argmax(), 1])), rel=0.05
-        )
-
-
-def test_a_wide_patient_has_a_wide_cage_and_deep_breath_lifts_the_ribs():
-    patient = draw_patient(0)
-    assert make_cage(replace(patient, width=1.1), seed=0).half_width_mm == pytest.approx(1.1 * 146)
-    deep, shallow = (make_cage(replace(patient, inspiration=i), seed=0) for i in (1.0, 0.0))
-    assert deep.drop < shallow.drop
-
-
-def test_vertebrae_lie_below_each_other_and_grow():
-    y = make_cage(draw_patient(0), seed=0).vertebra_y(np.arange(1, 13))
-    assert y[0] == 0
-    assert (np.diff(y) > 20).all()
-    assert (np.diff(y, 2) > 0).all()
+        points, _ = cage.rib(number, 1)
+        widest = points[:, 0].max()
+        assert widest == pytest.approx(float(cage.half_width(points[points[:, 0].argmax(), 1])), rel=0.05)
 
 
 DOME_Y_MM = 205.0
@@ -90,14 +74,6 @@ DOME_Y_MM = 205.0
 def make(patient, seed=0):
     view = make_view(patient, seed=seed, shape=(215, 215), mm_per_px=2.0)
     return view, make_mediastinum(view, patient, make_cage(patient, seed=seed), dome_y=DOME_Y_MM, seed=seed)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_shares_are_shares_and_the_heart_is_among_them(seed):
-    _, made = make(draw_patient(seed), seed)
-    assert 0 <= made.share.min() <= made.share.max() <= 1
-    assert (made.share[made.heart] > 0).all()
-    assert made.airway_mm.min() == 0
 
 
 @pytest.mark.parametrize("ratio", [0.40, 0.50])
@@ -111,12 +87,6 @@ def test_the_heart_has_the_width_it_is_given(ratio):
     assert y[made.heart].min() > HEART_TOP_MM - 1
 
 
-def test_most_of_the_heart_lies_on_the_images_right():
-    view, made = make(draw_patient(0))
-    x, _ = view.at(HEART_Z_MM)
-    assert (x[made.heart] > 0).mean() > 0.55
-
-
 def test_the_trachea_is_upright_and_the_bronchi_part():
     view, made = make(draw_patient(0))
     x, y = view.at(15.0)
@@ -126,11 +96,6 @@ def test_the_trachea_is_upright_and_the_bronchi_part():
     assert x[air & (y > 110)].min() < -12
     assert x[air & (y > 110)].max() > 12
     assert made.airway_mm.max() <= 18
-
-
-def test_an_old_patient_has_a_wider_aorta():
-    young, old = (make(replace(draw_patient(0), age_years=age))[1] for age in (20, 85))
-    assert old.share.sum() > young.share.sum()
 
 
 # Node 0 is the root; 1 and 2 leave it; 3, 4 and 5 leave node 1.
@@ -146,30 +111,11 @@ def made():
     return view, cage, diaphragm, mediastinum, make_lungs(view, cage, diaphragm, mediastinum)
 
 
-def test_fields_are_lung_above_the_dome_beside_the_mediastinum(made):
-    view, cage, diaphragm, mediastinum, lungs = made
-    x, y = view.at(0.0)
-    under = y - diaphragm.edge(x, cage)
-    for field, on_its_side in ((lungs.left, x < 0), (lungs.right, x >= 0)):
-        assert field.any()
-        assert (on_its_side & (under <= 0) & lungs.inside_cage)[field].all()
-        assert not (field & (mediastinum.share > 0)).any()
-    assert (under[lungs.below_dome] > 0).all()
-    assert (lungs.lung_mm[~lungs.inside_cage] == 0).all()
-    assert (lungs.lung_mm >= 0).all()
-
-
 def test_bands_of_rows_leave_no_seam(made, monkeypatch):
     view, cage, diaphragm, mediastinum, lungs = made
     monkeypatch.setattr(sys.modules[Projection.__module__], "BAND_PIXELS", 10**9)
     whole = make_lungs(view, cage, diaphragm, mediastinum)
     np.testing.assert_array_equal(whole.lung_mm, lungs.lung_mm)
-
-
-def test_a_deep_breath_lowers_the_diaphragm():
-    patient = draw_patient(0)
-    deep, shallow = (make_diaphragm(replace(patient, inspiration=i), seed=0) for i in (1.0, 0.0))
-    assert np.array(deep.dome_y_mm) - np.array(shallow.dome_y_mm) == pytest.approx([60, 60])
 
 
 def test_radii_follow_the_power_law():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -58,71 +58,52 @@ class Relabelled(Soft):
         return super().try_settings(grid, Fold(fold.held_out, self.relabel(fold.rest)), settings)
 
 
-class Share(Relabelled):
-    """The share of readers who marked, without the paper's depression of single marks."""
-
-    name = "share"
-    title = "Soft, plain share"
-    summary = "The same solver; the label is the share of readers who marked."
-
-    def label(self, split: Split) -> Floats:
-        """Return readers over readings."""
-        return (split.truth["n_readers"] / split.truth["n_readings"]).to_numpy(np.float64)
+def _label_one_reader(split: Split) -> Floats:
+    """Return 1 where the first reading has a mark; the order of the readings is drawn by the design."""
+    votes = votes_from_marks(split.truth, split.marks, split.readings)
+    first = split.readings.drop_duplicates("image_id").set_index("image_id")["reader_id"]
+    readers = votes.reader_ids.get_indexer(pd.Index(first[split.truth["image_id"]]))
+    return np.asarray(votes.matrix[np.arange(len(readers)), readers], dtype=np.float64)
 
 
-class Golden(Relabelled):
-    """Hard: two readers or more."""
+class Rule(Relabelled):
+    """A rule that needs nothing but the votes: its name, title and summary, and the labels of a split."""
 
-    name = "golden"
-    title = "Hard: golden"
-    summary = "The same solver; the label is 1 where at least two readers marked (any, of a single reading)."
+    def __init__(self, name: str, title: str, said: str, find: Callable[[Split], Any]) -> None:
+        self.name, self.title = name, title  # type: ignore[misc]
+        self.summary = f"The same solver; the label is {said}."  # type: ignore[misc]
+        self._find = find
 
     def label(self, split: Split) -> Floats:
-        """Return 1 for golden objects."""
-        return split.truth["golden"].to_numpy(np.float64)
+        """Return the labels of the rule."""
+        return np.asarray(self._find(split), dtype=np.float64)
 
 
-class AnyReader(Relabelled):
-    """Hard: whatever anybody marked."""
-
-    name = "any"
-    title = "Hard: any reader"
-    summary = "The same solver; the label is 1 where anybody marked."
-
-    def label(self, split: Split) -> Floats:
-        """Return 1 for every object."""
-        return np.ones(len(split.truth))
-
-
-class Majority(Relabelled):
-    """Hard: more than half of the readers."""
-
-    name = "majority"
-    title = "Hard: majority"
-    summary = "The same solver; the label is 1 where more than half of the readers marked."
-
-    def label(self, split: Split) -> Floats:
-        """Return 1 for objects of more than half of the readings."""
-        is_most = 2 * split.truth["n_readers"] > split.truth["n_readings"]
-        return np.asarray(is_most, dtype=np.float64)
-
-
-class OneReader(Relabelled):
-    """Hard: one reader of each image; what the others said is not used.
-
-    Readings of an image are in a drawn order of their own; where whole readers are left out, in one order of readers.
-    """
-
-    name = "one_reader"
-    title = "Hard: one reader"
-    summary = "The same solver; the label is 1 where one reader of the image marked, the first in the design's order."
-
-    def label(self, split: Split) -> Floats:
-        """Return 1 where the first reading has a mark; the order of the readings is drawn by the design."""
-        votes = votes_from_marks(split.truth, split.marks, split.readings)
-        first = split.readings.drop_duplicates("image_id").set_index("image_id")["reader_id"]
-        readers = votes.reader_ids.get_indexer(pd.Index(first[split.truth["image_id"]]))
-        return np.asarray(votes.matrix[np.arange(len(readers)), readers], dtype=np.float64)
+# The share is without the paper's depression of single marks. Of one reader, what the others said is not used:
+# readings of an image are in a drawn order of their own; where whole readers are left out, in one order of readers.
+RULES = (
+    Rule(
+        *("share", "Soft, plain share", "the share of readers who marked"),
+        lambda split: split.truth["n_readers"] / split.truth["n_readings"],
+    ),
+    Rule(
+        *("golden", "Hard: golden", "1 where at least two readers marked (any, of a single reading)"),
+        lambda split: split.truth["golden"],
+    ),
+    Rule(
+        *("any", "Hard: any reader", "1 where anybody marked"),
+        lambda split: np.ones(len(split.truth)),
+    ),
+    Rule(
+        *("majority", "Hard: majority", "1 where more than half of the readers marked"),
+        lambda split: 2 * split.truth["n_readers"] > split.truth["n_readings"],
+    ),
+    Rule(
+        *("one_reader", "Hard: one reader"),
+        "1 where one reader of the image marked, the first in the design's order",
+        _label_one_reader,
+    ),
+)
 
 
 class CrowdLabels(Relabelled):
@@ -239,11 +220,7 @@ CONTENDERS: dict[str, StudyModel] = {
     model.name: model
     for model in (
         MODELS["soft"],
-        Share(),
-        Golden(),
-        AnyReader(),
-        Majority(),
-        OneReader(),
+        *RULES,
         DawidSkeneLabels(),
         RaykarLabels(),
         WholeRaykar(),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ Ints = NDArray[np.int64]
 NEAR_MM = 20.0
 # Streams of random numbers, so that none is used twice: order of images, readers, marks, suspicious images.
 ORDER, READERS, MARKS, SUSPICION = 1, 2, 3, 4
+MARK_COLUMNS = (
+    "image_id", "rank", "slot", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +98,18 @@ def draw_marks(
         there = [SeenObject(*row) for row in seen.get(image_id, ())]
         factor = suspicion.gamma(1 / shape, shape) if shape > 0 else 1.0
         own = replace(model, false_marks=model.false_marks * factor, image_variance=0.0)
-        place = _PlaceNear(near.get(image_id, np.zeros((1, 2))))
+        place = partial(_place_near, near.get(image_id, np.zeros((1, 2))))
         for slot, reader in enumerate(readers[rank]):
             random = np.random.default_rng([seed, MARKS, rank, slot])
             row = {"image_id": image_id, "rank": rank, "slot": slot, "reader_id": names[reader]}
             readings.append(row)
             for number, mark in enumerate(marks_of_image(there, [names[reader]], own, place, random)):
                 marks.append({**asdict(mark), **row, "mark_id": f"{image_id}-{slot}-{number}"})
-    return Readings(pd.DataFrame(readings), _as_marks(marks))
+    if not marks:
+        raise InvalidInputError(
+            "the readers marked nothing at all: raise [readers] false_marks, or the images"
+        )
+    return Readings(pd.DataFrame(readings), plain(pd.DataFrame(marks)[list(MARK_COLUMNS)])[0])
 
 
 def _split_rows(table: pd.DataFrame, columns: list[str]) -> dict[str, NDArray[Any]]:
@@ -113,29 +121,11 @@ def _split_rows(table: pd.DataFrame, columns: list[str]) -> dict[str, NDArray[An
     return dict(zip(names.tolist(), np.split(values, ends), strict=True)) if len(names) else {}
 
 
-@dataclass(frozen=True)
-class _PlaceNear:
-    """Gives a place near one of some points, uniform in a disc."""
-
-    points: NDArray[Any]
-
-    def __call__(self, random: np.random.Generator) -> tuple[float, float]:
-        x, y = self.points[random.integers(len(self.points))]
-        radius, angle = NEAR_MM * np.sqrt(random.random()), 2 * np.pi * random.random()
-        return max(float(x + radius * np.cos(angle)), 0.0), max(float(y + radius * np.sin(angle)), 0.0)
-
-
-MARK_COLUMNS = (
-    "image_id", "rank", "slot", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg",
-)  # fmt: skip
-
-
-def _as_marks(rows: list[dict[str, object]]) -> pd.DataFrame:
-    if not rows:
-        raise InvalidInputError(
-            "the readers marked nothing at all: raise [readers] false_marks, or the images"
-        )
-    return plain(pd.DataFrame(rows)[list(MARK_COLUMNS)])[0]
+def _place_near(points: NDArray[Any], random: np.random.Generator) -> tuple[float, float]:
+    """Draw a place near one of some points, uniform in a disc."""
+    x, y = points[random.integers(len(points))]
+    radius, angle = NEAR_MM * np.sqrt(random.random()), 2 * np.pi * random.random()
+    return max(float(x + radius * np.cos(angle)), 0.0), max(float(y + radius * np.sin(angle)), 0.0)
 
 
 def order_real_readings(
@@ -214,21 +204,18 @@ def draw_seed(material: Material, design: Design, seed: int) -> Readings:
     if material.readings is not None and material.marks is not None:
         leave_out = design.readers.leave_out
         return order_real_readings(chosen, material.readings, material.marks, seed, leave_out=leave_out)
-    readers = assign_readers(n_images, n_slots, design.readers.pool, seed)
-    return _draw(material, chosen, readers, design, design.readers.pool, seed)
+    return _draw(material, chosen, design, n_slots, design.readers.pool, seed)
 
 
 def _draw(
-    material: Material,
-    chosen: Sequence[str],
-    readers: NDArray[np.int64],
-    design: Design,
-    pool: int,
-    seed: int,
+    material: Material, chosen: Sequence[str], design: Design, n_slots: int, pool: int, seed: int
 ) -> Readings:
+    """Let simulated readers of a pool read images."""
     assert material.objects is not None
-    model = make_readers(design, pool)
-    return draw_marks(chosen, readers, material.objects, material.candidates, model, seed)
+    readers = assign_readers(len(chosen), n_slots, pool, seed)
+    return draw_marks(
+        chosen, readers, material.objects, material.candidates, make_readers(design, pool), seed
+    )
 
 
 def make_training_set(material: Material, drawn: Readings, condition: Condition, design: Design) -> Split:
@@ -236,8 +223,7 @@ def make_training_set(material: Material, drawn: Readings, condition: Condition,
     chosen = select_readings(
         drawn, condition, pool=design.readers.pool, most_readings=max(design.grid.readings)
     )
-    image_ids = chosen.readings["image_id"].unique()
-    return _make_split(material, image_ids, chosen)
+    return _make_split(material, chosen.readings["image_id"].unique(), chosen)
 
 
 def _make_split(material: Material, image_ids: Sequence[str] | NDArray[np.object_], read: Readings) -> Split:
@@ -273,15 +259,10 @@ def _make_split(material: Material, image_ids: Sequence[str] | NDArray[np.object
 def _take_as_truth(marks: pd.DataFrame) -> pd.DataFrame:
     """Take every mark of single readings for a lesion: there is nobody to doubt it."""
     ids = pd.Series([(mark,) for mark in marks["mark_id"]], index=marks.index)
-    counts = {
-        "n_marks": 1,
-        "n_readers": 1,
-        "n_readings": 1,
-        "probability": 1.0,
-        "weight": 1.0,
-        "golden": True,
-    }
-    return marks.drop(columns="reader_id").assign(truth_id=marks["mark_id"], **counts, mark_ids=ids)
+    counts = dict.fromkeys(("n_marks", "n_readers", "n_readings"), 1)
+    return marks.drop(columns="reader_id").assign(
+        truth_id=marks["mark_id"], **counts, probability=1.0, weight=1.0, golden=True, mark_ids=ids
+    )
 
 
 def make_test_set(material: Material, design: Design) -> TestSet:
@@ -291,14 +272,7 @@ def make_test_set(material: Material, design: Design) -> TestSet:
         read = order_real_readings(ids, material.readings, material.marks, TEST_SEED)
     else:
         n = design.readers.test_readings
-        read = _draw(
-            material,
-            ids,
-            assign_readers(len(ids), n, n, TEST_SEED + design.seed),
-            design,
-            n,
-            TEST_SEED + design.seed,
-        )
+        read = _draw(material, ids, design, n, n, TEST_SEED + design.seed)
     split = _make_split(material, ids, read)
     bags = split.bags("soft")
     assert bags.bag_table is not None
@@ -334,11 +308,5 @@ def tabulate_skills(material: Material, design: Design) -> pd.DataFrame | None:
         return None
     levels = material.objects.loc[material.objects["is_lesion"], "level"].to_numpy(np.float64)
     readers = make_readers(design, design.readers.pool).readers
-    rows = [
-        {
-            "reader_id": one.reader_id,
-            "true_sensitivity": float(ndtr(levels + one.skill - one.threshold).mean()),
-        }
-        for one in readers
-    ]
-    return pd.DataFrame(rows)
+    rows = [(one.reader_id, float(ndtr(levels + one.skill - one.threshold).mean())) for one in readers]
+    return pd.DataFrame(rows, columns=["reader_id", "true_sensitivity"])

@@ -5,8 +5,9 @@ What a scenario says, in sentences: how to spend a budget, where soft beats hard
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isnan
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,8 @@ def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
 
 def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
     told = [
-        f"{difference_with_limits(row['estimate'], row['lower'], row['upper'], scale=100, digits=1)} against"
-        f" {_title(row['rule'])}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+        f"{_points(*row[LIMITS])} against {_title(row['rule'])}"
+        f"{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
         for _, row in overall.iterrows()
     ]
     if not told:
@@ -210,6 +211,8 @@ def list_warnings(design: Design) -> list[str]:
 
 PAGE = "scenario.html"
 Rows = list[tuple[str, ...]]
+Cell = Callable[[Any], str]
+PLACE = ["model", "readings", "images", "images_per_reader"]
 
 
 def write_scenario(results: ScenarioResults, design: Design, words: str, folder: Path) -> Path:
@@ -225,6 +228,11 @@ def write_scenario(results: ScenarioResults, design: Design, words: str, folder:
 def _render_scenario(results: ScenarioResults, design: Design, words: str) -> str:
     """Write the page."""
     leading = next(name for name in design.fit.models if name in set(results.sensitivity["model"]))
+    images, readings = _number("images", ",.0f"), _number("readings", ".0f")
+    where = (_name_model, images, readings, _name_pool)
+    targets = [f"{target:g} FP, %" for target in design.fit.fp_targets]
+    shares = ("deviance_explained", "spearman", "slope")
+    counts = ("images_read", "readings_done", "golden_objects", "readers")
     return render_page(
         "scenario.html.j2",
         head=head_run(design.name, "scenario", to_json(results.tables())),
@@ -235,18 +243,47 @@ def _render_scenario(results: ScenarioResults, design: Design, words: str) -> st
         leading=_title(leading),
         figures=draw_scenario(results, leading),
         contenders=[(CONTENDERS[name].title, CONTENDERS[name].summary) for name in design.fit.models],
-        growth=_list_growth(results, design),
-        growth_columns=_name_growth_columns(design),
-        doubling=_list_doubling(results.doubling),
-        overall=_list_overall(results.overall),
+        growth=_list_growth(results, design, where),
+        growth_columns=["model", "images", "readings", "pool reads", *targets, "mean, %"],
+        doubling=_list_rows(
+            results.doubling, _name_model, attrgetter("step"), _difference("estimate"), _p_value("p_value")
+        ),
+        overall=_list_rows(
+            results.overall, _name_rule, _difference("estimate"), _p_value("p_value"), _p_value("p_holm")
+        ),
         per_reader=_list_per_reader(results.per_reader),
-        budgets=_list_budgets(results.budgets),
-        needed=_list_needed(results.needed),
-        rules=_list_rules(results.comparisons),
-        shares=_list_shares(results.prediction),
-        kept=list_features(results.features),
-        skills=_list_skills(results.skills),
-        missing=_list_missing(results.missing),
+        budgets=_list_budgets(results.budgets, images, readings),
+        needed=_list_rows(
+            results.needed, _number("sensitivity", ".0f", 100), readings, images, _number("budget", ",.0f")
+        ),
+        rules=_list_rows(
+            results.comparisons,
+            *(_name_rule, images, readings, _difference("difference")),
+            *(_p_value("p_value"), _p_value("p_holm"), attrgetter("result")),
+        ),
+        shares=_list_rows(
+            results.prediction.pivot_table(index=PLACE, columns="figure", values="estimate", sort=False)
+            .reset_index()
+            .reindex(columns=[*PLACE, *shares]),
+            *where,
+            *(_number(name, ".2f") for name in shares),
+        ),
+        kept=_list_rows(
+            results.features,
+            *where,
+            lambda row: f"{row.features:.1f} ({row.fewest} to {row.most})",
+            *(_number(name, ",.0f") for name in counts),
+            _number("images_of_a_reader", ",.1f"),
+        ),
+        skills=_list_rows(
+            results.skills,
+            *where,
+            *(_number("readers", ".0f"), _number("spearman", ".2f"), _number("bias", "+.1f", 100)),
+        ),
+        missing=_list_rows(
+            results.missing.groupby([*PLACE, "reason"], sort=False).size().rename("n").reset_index(),
+            *(*where, _number("n", ".0f"), attrgetter("reason")),
+        ),
         design=_list_design(design, words),
     )
 
@@ -255,183 +292,94 @@ def _title(model: Any) -> str:
     return CONTENDERS[str(model)].title
 
 
-def _rows(table: pd.DataFrame) -> list[Any]:
-    """Return rows with the columns as attributes."""
-    return list(table.itertuples(index=False))
+def _name_model(row: Any) -> str:
+    return _title(row.model)
 
 
-def _where(row: Any) -> tuple[str, str, str]:
-    """Images, readings, and images a reader, as text."""
-    own = int(row.images_per_reader)
-    return f"{int(row.images):,}", str(int(row.readings)), f"{own}" if own else "all"
+def _name_rule(row: Any) -> str:
+    return _title(row.rule)
 
 
-def _name_growth_columns(design: Design) -> list[str]:
-    """Name the columns of `_list_growth`."""
-    targets = [f"{target:g} FP, %" for target in design.fit.fp_targets]
-    return ["model", "images", "readings", "pool reads", *targets, "mean, %"]
+def _name_pool(row: Any) -> str:
+    """Images that a reader of the pool reads."""
+    return f"{int(row.images_per_reader)}" if row.images_per_reader else "all"
 
 
-def _list_growth(results: ScenarioResults, design: Design) -> Rows:
+def _number(name: str, form: str, scale: float = 1) -> Cell:
+    """Make a cell of a number; a dash where there is none."""
+
+    def show(row: Any) -> str:
+        value = getattr(row, name)
+        return "–" if isnan(value) else format(scale * value, form)
+
+    return show
+
+
+def _difference(name: str, limits: str = "") -> Cell:
+    """Make a cell of points of sensitivity with their limits; a dash where there are none."""
+
+    def show(row: Any) -> str:
+        value, lower, upper = (getattr(row, one) for one in (name, f"{limits}lower", f"{limits}upper"))
+        return "–" if isnan(value) else _points(value, lower, upper)
+
+    return show
+
+
+def _p_value(name: str) -> Cell:
+    """Make a cell of a p-value; a dash where nothing was tested."""
+
+    def show(row: Any) -> str:
+        value = getattr(row, name)
+        return "–" if isnan(value) else ("< 0.001" if value < 0.001 else f"{value:.3f}")
+
+    return show
+
+
+def _list_rows(table: pd.DataFrame, *cells: Cell) -> Rows:
+    """List the rows of a table as text."""
+    return [tuple(cell(row) for cell in cells) for row in table.itertuples(index=False)]
+
+
+def _list_growth(results: ScenarioResults, design: Design, where: Sequence[Cell]) -> Rows:
     """List the sensitivity of every model and condition at each number of false positives."""
     table = results.sensitivity[results.sensitivity["judge"] == results.judge]
     names = [*(f"{target:g}" for target in design.fit.fp_targets), MEAN]
     rows: Rows = []
-    for _, own in table.groupby(["model", "readings", "images", "images_per_reader"], sort=False):
-        by_name = {row.fp_per_image: row for row in _rows(own)}
-        cells = [percent_with_limits(by_name[n].estimate, by_name[n].lower, by_name[n].upper) for n in names]
-        first = by_name[names[0]]
-        rows.append((_title(first.model), *_where(first), *cells))
+    for _, own in table.groupby(PLACE, sort=False):
+        by_name: dict[str, Any] = {str(row.fp_per_image): row for row in own.itertuples(index=False)}
+        cells = [percent_with_limits(*(getattr(by_name[n], limit) for limit in LIMITS)) for n in names]
+        rows.append((*(cell(by_name[names[0]]) for cell in where), *cells))
     return rows
-
-
-def _list_doubling(doubling: pd.DataFrame) -> Rows:
-    """List what doubling adds, for each model."""
-    return [
-        (_title(row.model), row.step, _points(row.estimate, row.lower, row.upper), _p(row.p_value))
-        for row in _rows(doubling)
-    ]
-
-
-def _list_overall(overall: pd.DataFrame) -> Rows:
-    """List soft against each hard rule in the mean of all training sets."""
-    return [
-        (_title(row.rule), _points(row.estimate, row.lower, row.upper), _p(row.p_value), _p(row.p_holm))
-        for row in _rows(overall)
-    ]
 
 
 def _list_per_reader(table: pd.DataFrame) -> Rows:
     """List every model against soft, those that know readers by the images of a reader."""
-    return [
-        (
-            _title(row.model),
-            (f"{row.images_per_reader}" if row.images_per_reader else "all")
-            if row.model in KNOW_READERS
-            else "any",
-            f"{row.images_of_a_reader:,.1f}" if row.model in KNOW_READERS and row.n_sets else "–",
-            f"{row.n_sets} of {row.n_wanted}",
-            _points(row.estimate, row.lower, row.upper) if row.n_sets else "–",
-            _p(row.p_holm),
-            "–" if isnan(row.change) else _points(row.change, row.change_lower, row.change_upper),
-            _p(row.change_holm),
-        )
-        for row in _rows(table)
-    ]
+
+    def asks(cell: Cell, otherwise: str) -> Cell:
+        return lambda row: cell(row) if row.model in KNOW_READERS else otherwise
+
+    return _list_rows(
+        table,
+        *(_name_model, asks(_name_pool, "any"), asks(_number("images_of_a_reader", ",.1f"), "–")),
+        *(lambda row: f"{row.n_sets} of {row.n_wanted}", _difference("estimate"), _p_value("p_holm")),
+        *(_difference("change", "change_"), _p_value("change_holm")),
+    )
 
 
-def _list_budgets(budgets: pd.DataFrame) -> Rows:
+def _list_budgets(budgets: pd.DataFrame, images: Cell, readings: Cell) -> Rows:
     """List the ways to spend each budget."""
-    return [
-        (
-            f"{int(row.budget):,}",
-            f"{int(row.images):,}",
-            str(int(row.readings)),
-            percent_with_limits(row.estimate, row.lower, row.upper),
-            "best" if row.is_best else _points(row.below_best, row.below_lower, row.below_upper),
-            "" if row.is_best else _p(row.p_holm),
-        )
-        for row in _rows(budgets)
-    ]
+    below, p_value = _difference("below_best", "below_"), _p_value("p_holm")
+    return _list_rows(
+        budgets,
+        *(_number("budget", ",.0f"), images, readings),
+        lambda row: percent_with_limits(row.estimate, row.lower, row.upper),
+        lambda row: "best" if row.is_best else below(row),
+        lambda row: "" if row.is_best else p_value(row),
+    )
 
 
 def _points(value: float, lower: float, upper: float) -> str:
     return difference_with_limits(value, lower, upper, scale=100, digits=1)
-
-
-def _p(value: float) -> str:
-    return "–" if isnan(value) else ("< 0.001" if value < 0.001 else f"{value:.3f}")
-
-
-def _list_needed(needed: pd.DataFrame) -> Rows:
-    """List images and readings that a sensitivity takes; a dash where it lies outside of what was tried."""
-    return [
-        (
-            f"{100 * row.sensitivity:.0f}",
-            str(int(row.readings)),
-            "–" if isnan(row.images) else f"{row.images:,.0f}",
-            "–" if isnan(row.budget) else f"{row.budget:,.0f}",
-        )
-        for row in _rows(needed)
-    ]
-
-
-def _list_rules(comparisons: pd.DataFrame) -> Rows:
-    """List soft against each hard rule."""
-    return [
-        (
-            _title(row.rule),
-            f"{int(row.images):,}",
-            str(int(row.readings)),
-            _points(row.difference, row.lower, row.upper),
-            _p(row.p_value),
-            _p(row.p_holm),
-            row.result,
-        )
-        for row in _rows(comparisons)
-    ]
-
-
-def _list_shares(prediction: pd.DataFrame) -> Rows:
-    """List how well probabilities foretell shares."""
-    wide = prediction.pivot_table(
-        index=["model", "readings", "images", "images_per_reader"],
-        columns="figure",
-        values="estimate",
-        sort=False,
-    ).reset_index()
-    names = ("deviance_explained", "spearman", "slope")
-    wide = wide.reindex(columns=["model", "readings", "images", "images_per_reader", *names])
-    return [
-        (
-            _title(row.model),
-            *_where(row),
-            *("–" if isnan(getattr(row, name)) else f"{getattr(row, name):.2f}" for name in names),
-        )
-        for row in _rows(wide)
-    ]
-
-
-def list_features(features: pd.DataFrame) -> Rows:
-    """List features kept, and what the training sets were."""
-    return [
-        (
-            _title(row.model),
-            *_where(row),
-            f"{row.features:.1f} ({row.fewest} to {row.most})",
-            f"{row.images_read:,.0f}",
-            f"{row.readings_done:,.0f}",
-            f"{row.golden_objects:,.0f}",
-            f"{row.readers:,.0f}",
-            f"{row.images_of_a_reader:,.1f}",
-        )
-        for row in _rows(features)
-    ]
-
-
-def _list_skills(skills: pd.DataFrame) -> Rows:
-    """List how well the readers' skill is recovered."""
-    return [
-        (
-            _title(row.model),
-            *_where(row),
-            f"{row.readers:.0f}",
-            "–" if isnan(row.spearman) else f"{row.spearman:.2f}",
-            f"{100 * row.bias:+.1f}",
-        )
-        for row in _rows(skills)
-    ]
-
-
-def _list_missing(missing: pd.DataFrame) -> Rows:
-    """List what could not be fitted, each reason of a model and condition once."""
-    counted = missing.groupby(
-        ["model", "readings", "images", "images_per_reader", "reason"], sort=False
-    ).size()
-    return [
-        (_title(row.model), *_where(row), str(row.n), row.reason)
-        for row in _rows(counted.rename("n").reset_index())
-    ]
 
 
 def _list_design(design: Design, words: str) -> Sequence[tuple[str, str]]:
@@ -442,6 +390,7 @@ def _list_design(design: Design, words: str) -> Sequence[tuple[str, str]]:
         f"pools of {readers.pool}, skill over ±{readers.skill_spread:g} and threshold over"
         f" ±{readers.threshold_spread:g}, {readers.false_marks:g} false marks a reading"
     )  # fmt: skip
+    choice = ", ".join(f"{number:g}" for number in fit.choice_fp_targets)
     changes = ", ".join(str(number) if number else "all" for number in readers.images_per_reader)
     return [
         ("Images", words),
@@ -452,17 +401,10 @@ def _list_design(design: Design, words: str) -> Sequence[tuple[str, str]]:
         ("Training images", ", ".join(f"{number:,}" for number in design.grid.images)),
         ("Readings of an image", ", ".join(str(number) for number in design.grid.readings)),
         ("Seeds", str(design.seeds)),
-        (
-            "Choice of settings",
-            f"{fit.folds} folds by patient, at {_join(fit.choice_fp_targets)} FP per image",
-        ),
+        ("Choice of settings", f"{fit.folds} folds by patient, at {choice} FP per image"),
         (
             "Penalties",
             f"{fit.n_lambdas}, down to {fit.min_ratio:g} of the largest, by {', '.join(fit.normalizations)}",
         ),
         ("Draws of test patients", str(fit.n_bootstrap)),
     ]
-
-
-def _join(numbers: Sequence[float]) -> str:
-    return ", ".join(f"{number:g}" for number in numbers)

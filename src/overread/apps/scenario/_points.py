@@ -9,11 +9,11 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
@@ -21,7 +21,7 @@ from overread import __version__
 from overread._terminal import count_steps, say
 from overread.apps.scenario._contenders import CONTENDERS, KNOW_READERS, estimate_skills, find_labels
 from overread.apps.scenario._design import Condition, Design
-from overread.apps.scenario._draw import TestSet, draw_seed, make_test_set, make_training_set
+from overread.apps.scenario._draw import Readings, TestSet, draw_seed, make_test_set, make_training_set
 from overread.apps.scenario._material import Material
 from overread.errors import InvalidInputError
 from overread.files import (
@@ -127,7 +127,9 @@ def measure_point(
         n_readers=training.readings["reader_id"].nunique(),
         n_objects=len(training.truth),
         n_golden=int(training.truth["golden"].sum()),
-        skills=[] if skills is None else _as_records(skills),
+        skills=[]
+        if skills is None
+        else [{str(k): v for k, v in row.items()} for row in skills.to_dict("records")],
     )
 
 
@@ -164,10 +166,6 @@ def _foretell_shares(probabilities: Floats, shares: Floats) -> Prediction:
         spearman=float(spearmanr(clipped[marked], shares[marked]).statistic) if varies else float("nan"),
         slope=float(judged.slope.estimate),
     )
-
-
-def _as_records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 POINTS = "points.journal"
@@ -258,51 +256,34 @@ def _measure_each(
     wanted: list[tuple[int, Condition, str]], design: Design, material: Material, test: TestSet
 ) -> Iterator[MeasuredPoint]:
     """Measure points; those of a training set come together, and fits that are the same are done once."""
-    at: tuple[int, Condition] | None = None
-    for seed, condition, model in wanted:
-        if at is None or seed != at[0]:
-            drawn = draw_seed(material, design, seed)
-        if (seed, condition) != at:
-            training = _make_training_set(material, drawn, condition, design)
-            # Sets that differ only in who read what have the same marks.
-            if at is None or (seed, condition.images, condition.readings) != (
-                at[0],
-                at[1].images,
-                at[1].readings,
-            ):
-                known = _Known()
-            at = (seed, condition)
-        same = known.find(model, training)
-        if same is None:
-            same = _measure(design, training, test, seed, condition, model)
-            known.keep(same, training)
-            yield same
-        else:
-            yield _copy(same, condition, model, training)
+    for seed, of_seed in groupby(wanted, key=lambda one: one[0]):
+        drawn = draw_seed(material, design, seed)
+        # Sets that differ only in who read what have the same marks.
+        for _, of_marks in groupby(of_seed, key=lambda one: (one[1].images, one[1].readings)):
+            known: list[tuple[MeasuredPoint, Floats | None]] = []
+            for condition, own in groupby(of_marks, key=lambda one: one[1]):
+                training = _make_training_set(material, drawn, condition, design)
+                for _, _, model in own:
+                    labels = None if isinstance(training, str) else find_labels(CONTENDERS[model], training)
+                    same = _find_same(known, model, labels)
+                    if same is None:
+                        same = _measure(design, training, test, seed, condition, model)
+                        known.append((same, labels))
+                        yield same
+                    else:
+                        yield _copy(same, condition, model, training)
 
 
-class _Known:
-    """Points of training sets with the same marks."""
-
-    def __init__(self) -> None:
-        self._of_labels: list[tuple[np.ndarray, MeasuredPoint]] = []
-        self._of_model: dict[str, MeasuredPoint] = {}
-
-    def find(self, model: str, training: Split | str) -> MeasuredPoint | None:
-        """Find a point whose fit would be the same."""
-        if model in self._of_model:
-            return self._of_model[model]
-        labels = None if isinstance(training, str) else find_labels(CONTENDERS[model], training)
-        same = (one for own, one in self._of_labels if labels is not None and np.array_equal(own, labels))
-        return next(same, None)
-
-    def keep(self, point: MeasuredPoint, training: Split | str) -> None:
-        """Keep a point that was measured, unless another reader would have changed it."""
-        if point.model not in KNOW_READERS:
-            self._of_model[point.model] = point
-        labels = None if isinstance(training, str) else find_labels(CONTENDERS[point.model], training)
-        if labels is not None:
-            self._of_labels.append((labels, point))
+def _find_same(
+    known: list[tuple[MeasuredPoint, Floats | None]], model: str, labels: Floats | None
+) -> MeasuredPoint | None:
+    """Find a point whose fit would be the same: of a model that does not ask who marked, or of equal labels."""
+    for point, own in known:
+        if point.model == model and model not in KNOW_READERS:
+            return point
+        if labels is not None and own is not None and np.array_equal(own, labels):
+            return point
+    return None
 
 
 def _copy(same: MeasuredPoint, condition: Condition, model: str, training: Split | str) -> MeasuredPoint:
@@ -314,13 +295,13 @@ def _copy(same: MeasuredPoint, condition: Condition, model: str, training: Split
 
 
 def _make_training_set(
-    material: Material, drawn: object, condition: Condition, design: Design
+    material: Material, drawn: Readings, condition: Condition, design: Design
 ) -> Split | str:
     """Return the training set, or why there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return make_training_set(material, drawn, condition, design)  # type: ignore[arg-type]
+            return make_training_set(material, drawn, condition, design)
         except InvalidInputError as error:
             return str(error)
 

@@ -78,7 +78,9 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
         return Estimate(np.nan, np.nan, np.nan, np.nan, 0)
     mean = float(given.mean())
     of_seeds = float(given.var(ddof=1)) / n_seeds if n_seeds > 1 else 0.0
-    of_patients = 0.0 if draws is None else _vary_with_patients(_matrix(draws))
+    of_patients = (
+        0.0 if draws is None else _vary_with_patients(np.atleast_2d(np.asarray(draws, dtype=np.float64)))
+    )
     total = of_seeds + of_patients
     if not total > 0:
         # Nothing varies: models that are the same, or a single figure without draws, of which nothing more is known.
@@ -104,10 +106,6 @@ def _vary_with_patients(draws: Floats) -> float:
         return of_mean
     of_one = float(draws.var(axis=1, ddof=1).mean())
     return max((n_seeds * of_mean - of_one) / (n_seeds - 1), 0.0)
-
-
-def _matrix(draws: ArrayLike) -> Floats:
-    return np.atleast_2d(np.asarray(draws, dtype=np.float64))
 
 
 def adjust_by_holm(p_values: Sequence[float]) -> list[float]:
@@ -171,17 +169,9 @@ def stack_conditions(
 
 
 def estimate_difference(
-    first: Sequence[MeasuredPoint], second: Sequence[MeasuredPoint], judge: str
-) -> Estimate:
-    """Estimate the difference of mean sensitivities, first minus second, over the seeds that both have."""
-    values, draws, n_patients = stack_conditions([first, second], judge)
-    return estimate_mean(values[:, 0] - values[:, 1], draws[..., 0] - draws[..., 1], n_patients)
-
-
-def estimate_mean_difference(
     first: Sequence[Sequence[MeasuredPoint]], second: Sequence[Sequence[MeasuredPoint]], judge: str
 ) -> Estimate:
-    """Estimate first minus second in the mean of several training sets, paired by set, seed and patient."""
+    """Estimate first minus second in the mean of some training sets, paired by set, seed and patient."""
     values, draws, n_patients = stack_conditions([*first, *second], judge)
     signs = np.repeat([1.0, -1.0], len(first)) / len(first)
     return estimate_mean(values @ signs, draws @ signs, n_patients)
@@ -226,7 +216,7 @@ def compare_overall(groups: Groups, judge: str) -> pd.DataFrame:
         if not at:
             continue
         soft, hard = ([groups[name, condition] for condition in at] for name in ("soft", rule))
-        estimate = estimate_mean_difference(soft, hard, judge)
+        estimate = estimate_difference(soft, hard, judge)
         rows.append({"rule": rule, **estimate.cells(), "n_sets": len(at)})
     table = pd.DataFrame(rows, columns=[name for name in OVERALL_COLUMNS if name != "p_holm"])
     return table.assign(p_holm=adjust_by_holm(table["p_value"].tolist()))[OVERALL_COLUMNS]
@@ -270,9 +260,14 @@ def _compare(groups: Groups, judge: str, model: str, wanted: Sequence[Condition]
     there = [at for at in wanted if len(groups.get((model, at), ())) == n_seeds]
     own = [groups[model, at] for at in there]
     soft = [groups["soft", at] for at in there]
-    against = estimate_mean_difference(own, soft, judge) if there else estimate_mean([], None, 0)
+    against = estimate_difference(own, soft, judge) if there else estimate_mean([], None, 0)
     change = _find_change(groups, judge, model, there)
-    images = [_count_images_of_a_reader(one) for at in own for one in at]
+    images = [
+        one.measures.n_readings / one.measures.n_readers
+        for at in own
+        for one in at
+        if one.measures is not None
+    ]
     return {
         "model": model,
         "images_per_reader": wanted[0].images_per_reader,
@@ -296,12 +291,7 @@ def _find_change(groups: Groups, judge: str, model: str, limited: Sequence[Condi
     ]
     if not pairs:
         return estimate_mean([], None, 0)
-    return estimate_mean_difference([few for few, _ in pairs], [every for _, every in pairs], judge)
-
-
-def _count_images_of_a_reader(point: MeasuredPoint) -> float:
-    assert point.measures is not None
-    return point.measures.n_readings / point.measures.n_readers
+    return estimate_difference([few for few, _ in pairs], [every for _, every in pairs], judge)
 
 
 MEAN = "mean"
@@ -475,15 +465,14 @@ def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
         soft = groups.get(("soft", condition))
         if model not in HARD_RULES or soft is None or condition.readings == 1:
             continue
-        estimate = estimate_difference(soft, points, judge)
-        rows.append(
-            {**_place(model, condition), "rule": model, **estimate.cells(), "difference": estimate.value}
-        )
+        estimate = estimate_difference([soft], [points], judge)
+        told = {"rule": model, **estimate.cells(), "difference": estimate.value}
+        rows.append({**_place(model, condition), **told})
     table = pd.DataFrame(rows, columns=[c for c in COMPARISON_COLUMNS if c not in ("p_holm", "result")])
     adjusted = adjust_by_holm(table["p_value"].tolist())
     signs = np.where(table["difference"] > 0, "soft better", "hard better")
-    told = np.where(np.array(adjusted) < SIGNIFICANT, signs, "not told apart")
-    return table.assign(p_holm=adjusted, result=told)[COMPARISON_COLUMNS]
+    result = np.where(np.array(adjusted) < SIGNIFICANT, signs, "not told apart")
+    return table.assign(p_holm=adjusted, result=result)[COMPARISON_COLUMNS]
 
 
 BUDGET_COLUMNS = [
@@ -500,15 +489,11 @@ def _compare_budgets(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
         estimates = {way: _estimate_found(own[way], judge, None) for way in ways}
         best = max(ways, key=lambda way: estimates[way].value)
         for way in ways:
-            lost = estimate_difference(own[best], own[way], judge)
-            told = {
-                **_place(leading, way),
-                "budget": budget,
-                **estimates[way].cells(),
-                **lost.cells("below_"),
-            }
-            p_value = float("nan") if way == best else lost.p_value
-            rows.append({**told, "is_best": way == best, "below_best": lost.value, "p_value": p_value})
+            lost = estimate_difference([own[best]], [own[way]], judge)
+            told = {"is_best": way == best, "below_best": lost.value}
+            told["p_value"] = float("nan") if way == best else lost.p_value
+            figures = estimates[way].cells() | lost.cells("below_")
+            rows.append({**_place(leading, way), "budget": budget, **figures, **told})
     table = pd.DataFrame(rows, columns=[*(c for c in BUDGET_COLUMNS if c != "p_holm"), "p_value"])
     return table.assign(p_holm=adjust_by_holm(table["p_value"].tolist()))[BUDGET_COLUMNS]
 
@@ -537,9 +522,7 @@ def _find_needed(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
             curve = sorted((at.images, value) for at, value in found.items() if at.readings == readings)
             tried, reached = np.array(curve, dtype=np.float64).T
             images = _reach(tried, reached, level)
-            rows.append(
-                {"sensitivity": level, "readings": readings, "images": images, "budget": images * readings}
-            )
+            rows.append((level, readings, images, images * readings))
     return pd.DataFrame(rows, columns=["sensitivity", "readings", "images", "budget"])
 
 
@@ -548,8 +531,7 @@ def _choose_levels(values: NDArray[np.float64]) -> list[float]:
     if not len(values):
         return []
     low, high = float(np.median(values)), float(values.max())
-    levels = np.unique(np.round(np.linspace(low, high, N_LEVELS + 1)[:-1], 2))
-    return [float(level) for level in levels]
+    return np.unique(np.round(np.linspace(low, high, N_LEVELS + 1)[:-1], 2)).tolist()
 
 
 def _reach(images: NDArray[np.float64], curve: NDArray[np.float64], level: float) -> float:

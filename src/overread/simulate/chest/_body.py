@@ -24,7 +24,7 @@ from overread.simulate.chest._canvas import (
 )
 from overread.simulate.chest._exposure import power_law_noise
 from overread.simulate.chest._patient import Patient, Projection, by_bands, stream
-from overread.simulate.chest._thorax import BASE_Y_MM, N_RIBS, SPINE_Z_MM, Cage, Diaphragm, RibCurve
+from overread.simulate.chest._thorax import BASE_Y_MM, N_RIBS, SPINE_Z_MM, Cage, Diaphragm
 
 Scalar = TypeVar("Scalar", bound=np.floating)
 Floats = NDArray[np.float32]
@@ -113,30 +113,21 @@ def _arms(x: Floats, y: Floats, patient: Patient, arms: Arms) -> Floats:
     return (86 + patient.fat_mm) * (left + right) * round_top
 
 
-@dataclass(frozen=True)
-class Breast:
-    """Side -1 is the image's left; x from the midline."""
-
-    side: int
-    x_mm: float
-    y_mm: float
-
-
-def _place_breasts(patient: Patient, cage: Cage, rng: np.random.Generator) -> list[Breast]:
+def _place_breasts(patient: Patient, cage: Cage, rng: np.random.Generator) -> list[tuple[int, float, float]]:
+    """Side (-1 is the image's left), distance from the midline and height of each breast."""
     if patient.breast_mm == 0:
         return []
     y = 168 + 0.35 * patient.breast_mm + rng.normal(0, 6)
-    return [
-        Breast(side, 0.62 * cage.half_width_mm + rng.normal(0, 4), y + rng.normal(0, 4)) for side in (-1, 1)
-    ]
+    return [(side, 0.62 * cage.half_width_mm + rng.normal(0, 4), y + rng.normal(0, 4)) for side in (-1, 1)]
 
 
-def _breast(x: Floats, y: Floats, patient: Patient, breast: Breast) -> Floats:
+def _breast(x: Floats, y: Floats, patient: Patient, breast: tuple[int, float, float]) -> Floats:
     """Thickness of a breast: a crisp lower border, running out smoothly above."""
     width = 48 + 0.45 * patient.breast_mm
-    dy = y - breast.y_mm
+    side, middle_x, middle_y = breast
+    dy = y - middle_y
     height = np.where(dy > 0, 0.8 * width, 1.9 * width).astype(np.float32)
-    ball = chord(1 - ((breast.side * x - breast.x_mm) / width) ** 2 - (dy / height) ** 2)
+    ball = chord(1 - ((side * x - middle_x) / width) ** 2 - (dy / height) ** 2)
     crisp = smooth_step(dy, -20, 25)
     runs_out = 1 - 0.7 * smooth_step(-dy, 0, 1.9 * width)
     return patient.breast_mm * runs_out * (ball * crisp + ball * ball * ball * (1 - crisp))
@@ -205,15 +196,6 @@ N_ALONG = 40
 
 
 @dataclass(frozen=True, eq=False)
-class RibShadows:
-    """What the ribs add, and where: between spine and side of the chest, and from there to the front."""
-
-    amount: Floats
-    posterior: Masks
-    anterior: Masks
-
-
-@dataclass(frozen=True, eq=False)
 class Skeleton:
     """What all bones add to the line integral, and where the named ones do."""
 
@@ -230,51 +212,49 @@ class Skeleton:
 
 def draw_skeleton(view: Projection, patient: Patient, cage: Cage, arms: Arms, *, seed: int) -> Skeleton:
     """Draw all bones."""
-    ribs = draw_ribs(Canvas(view), cage, stream(seed, "ribs"))
-    canvas = Canvas(view)
-    clavicles = draw_clavicles(canvas, patient, stream(seed, "clavicles"))
+    ribs, canvas = Canvas(view), Canvas(view)
+    draw_ribs(ribs, cage, stream(seed, "ribs"))
+    draw_clavicles(canvas, patient, stream(seed, "clavicles"))
+    clavicles = canvas.marks > 0
     _draw_shoulders(canvas, patient, arms, stream(seed, "shoulders"))
     _breastbone(canvas)
     amount = ribs.amount + canvas.amount + _spine(view, cage, stream(seed, "spine"))
-    return Skeleton(amount * patient.bone_contrast, ribs.posterior, ribs.anterior, clavicles)
+    return Skeleton(amount * patient.bone_contrast, (ribs.marks & 1) > 0, (ribs.marks & 2) > 0, clavicles)
 
 
-def draw_ribs(canvas: Canvas, cage: Cage, rng: np.random.Generator) -> RibShadows:
-    """Draw the ribs as flat curved tubes with a cortex, longer along the beam where they run along it."""
-    marks = canvas.no_marks()
+def draw_ribs(canvas: Canvas, cage: Cage, rng: np.random.Generator) -> None:
+    """Draw the ribs as flat curved tubes with a cortex; between spine and side bit 1 is marked, in front bit 2."""
     for number in range(1, N_RIBS + 1):
         height = RIB_HALF_HEIGHT_MM * rng.normal(1, 0.04)
         density = THIN_RIBS.get(number, 1.0) * rng.normal(1, 0.06)
         for side in (-1, 1):
-            _rib(canvas, cage.rib(number, side), height, density, marks)
-    return RibShadows(canvas.amount, (marks & 1) > 0, (marks & 2) > 0)
+            _rib(canvas, *cage.rib(number, side), height, density)
 
 
-def _rib(canvas: Canvas, rib: RibCurve, height: float, density: float, marks: NDArray[np.uint8]) -> None:
-    steps = np.gradient(rib.points, axis=0)
+def _rib(canvas: Canvas, points: Points, angle: Points, height: float, density: float) -> None:
+    """Draw a rib, longer along the beam where it runs along it."""
+    steps = np.gradient(points, axis=0)
     in_plane = np.hypot(steps[:, 0], steps[:, 1])
     oblique = 1 / np.maximum(in_plane / np.linalg.norm(steps, axis=1), 0.42)
     upright = np.abs(steps[:, 1]) / in_plane
-    front = np.clip((rib.angle - np.pi / 2) / 0.5, 0, 1)
+    front = np.clip((angle - np.pi / 2) / 0.5, 0, 1)
     radius = np.hypot(height * (1 + 0.12 * front) * np.sqrt(1 - upright**2), RIB_HALF_THICKNESS_MM * upright)
-    neck = 0.75 + 0.25 * np.clip((rib.angle - rib.angle[0]) / 0.25, 0, 1)
+    neck = 0.75 + 0.25 * np.clip((angle - angle[0]) / 0.25, 0, 1)
     # The end turns into cartilage, which absorbs hardly more than muscle.
-    cartilage = np.clip((rib.angle[-1] - rib.angle) / 0.12, 0, 1)
+    cartilage = np.clip((angle[-1] - angle) / 0.12, 0, 1)
     canvas.tube(
-        rib.points,
+        points,
         radius_mm=radius * neck,
         depth_mm=RIB_DEPTH_MM * density * oblique * cartilage * (1 - 0.5 * front),
         shell=CORTEX,
         core=MARROW,
         wall=0.13,
-        split=int(np.searchsorted(rib.angle, np.pi / 2)),
-        marks=marks,
+        split=int(np.searchsorted(angle, np.pi / 2)),
     )
 
 
-def draw_clavicles(canvas: Canvas, patient: Patient, rng: np.random.Generator) -> Masks:
-    """Draw both clavicles and say where they are."""
-    marks = canvas.no_marks()
+def draw_clavicles(canvas: Canvas, patient: Patient, rng: np.random.Generator) -> None:
+    """Draw both clavicles."""
     t = np.linspace(0, 1, 60)
     for side in (-1, 1):
         angle = np.radians(patient.clavicle_angle_deg + rng.normal(0, 2.5))
@@ -289,9 +269,7 @@ def draw_clavicles(canvas: Canvas, patient: Patient, rng: np.random.Generator) -
             shell=CORTEX,
             core=MARROW,
             wall=0.2,
-            marks=marks,
         )
-    return marks > 0
 
 
 def _breastbone(canvas: Canvas) -> None:
@@ -371,17 +349,14 @@ def _scapula(canvas: Canvas, side: int, shift: float, rng: np.random.Generator) 
     upper = _curve(side, shift, (top_x, 26), (112, 20), (126, 28), (138, 40))
     spine = _curve(side, shift, (90, 56), (104, 37), (128, 18), (150, 8))
     slim = np.linspace(3.4, 1.2, N_ALONG)
-    for line, radius, depth in (
-        (lateral, slim, 5.5),
-        (medial, 1.4, 1.6),
-        (upper, 1.4, 1.6),
-        (spine, 3.8, 3.0),
-    ):
-        canvas.tube(line, radius_mm=radius, depth_mm=depth, shell=0.7 * CORTEX, core=MARROW, wall=0.5)
     acromion = _curve(side, shift, (142, 12), (154, 7), (165, 12), (168, 20))
     coracoid = _curve(side, shift, (124, 36), (122, 28), (130, 24), (136, 28))
     glenoid = _curve(side, shift, (138, 34), (135, 45), (136, 57), (132, 66))
     for line, radius, depth, wall in (
+        (lateral, slim, 5.5, 0.5),
+        (medial, 1.4, 1.6, 0.5),
+        (upper, 1.4, 1.6, 0.5),
+        (spine, 3.8, 3.0, 0.5),
         (acromion, 6.5, 6.0, 0.2),
         (coracoid, 5.0, 8.0, 0.3),
         (glenoid, 3.6, 11.0, 0.35),
@@ -392,7 +367,7 @@ def _scapula(canvas: Canvas, side: int, shift: float, rng: np.random.Generator) 
 
 def _blade(canvas: Canvas, outline: Points) -> None:
     """Fill the outline with a thin plate."""
-    where = canvas.view.project(outline[:, 0], outline[:, 1], outline[:, 2])
+    where = canvas.view.project(*outline.T)
     plate = np.zeros(canvas.view.shape, dtype=np.uint8)
     corners = np.round(np.column_stack([where.columns, where.rows]) * 16).astype(np.int32)
     cv2.fillPoly(plate, [corners], 255, lineType=cv2.LINE_AA, shift=4)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
-from overread.simulate.chest._patient import Projection
+from overread.simulate.chest._patient import Projected, Projection
 
 Floats = NDArray[np.float32]
 
@@ -92,11 +92,8 @@ def attach_targets(
     for k in range(targets.shape[0]):
         best, least, reach = 0, np.inf, 0.0
         for j in range(n_nodes):
-            dx, dy, dz = (
-                targets[k, 0] - nodes[j, 0],
-                targets[k, 1] - nodes[j, 1],
-                targets[k, 2] - nodes[j, 2],
-            )
+            dx, dy = targets[k, 0] - nodes[j, 0], targets[k, 1] - nodes[j, 1]
+            dz = targets[k, 2] - nodes[j, 2]
             distance = np.sqrt(dx * dx + dy * dy + dz * dz)
             if distance + thrift * lengths[j] < least:
                 best, least, reach = j, distance + thrift * lengths[j], distance
@@ -154,7 +151,6 @@ def chord_between(
     return out
 
 
-Marks = NDArray[np.uint8]
 Points = NDArray[np.float64]
 
 # Absorption a mm. Soft tissue lies between NIST's values for ICRU-44 tissue at 80 keV (0.0193) and 100 keV (0.0179).
@@ -188,72 +184,39 @@ def columns_within(x: Floats, reach_mm: float) -> slice:
 
 
 class Canvas:
-    """A map of line integrals of one kind of structure."""
+    """A map of line integrals of one kind of structure, and where it was drawn."""
 
     def __init__(self, view: Projection) -> None:
         self.view = view
         self.amount: Floats = np.zeros(view.shape, dtype=np.float32)
-        self._nearest, self._depth, self._part, self._unread = view.scratch
-
-    def no_marks(self) -> Marks:
-        """Map of bits with nothing in it."""
-        return np.zeros(self.view.shape, dtype=np.uint8)
+        self.marks = np.zeros(view.shape, dtype=np.uint8)
 
     def tube(
         self,
-        points: Points,
+        points: Points | Projected,
         *,
         radius_mm: Points | float,
         depth_mm: Points | float,
-        shell: float,
-        core: float | None = None,
-        wall: float = 1.0,
-        split: int | None = None,
-        marks: Marks | None = None,
-    ) -> None:
-        """Add a tube along points (n x 3, patient mm) and mark where it adds: bit 1, from point ``split`` on bit 2.
-
-        ``shell`` and ``core`` are absorption a mm above what is there; a wall of 1 is a solid tube.
-        """
-        where = self.view.project(points[:, 0], points[:, 1], points[:, 2])
-        radius_px = np.broadcast_to(radius_mm, len(points)) * where.px_per_mm
-        self.tube_px(
-            where.columns,
-            where.rows,
-            radius_px=radius_px,
-            depth_mm=np.broadcast_to(depth_mm, len(points)).astype(np.float64),
-            shell=shell,
-            core=core,
-            wall=wall,
-            split=split,
-            marks=marks,
-        )
-
-    def tube_px(
-        self,
-        columns: Points,
-        rows: Points,
-        *,
-        radius_px: Points,
-        depth_mm: Points,
         shell: float = 1.0,
         core: float | None = None,
         wall: float = 1.0,
         split: int | None = None,
-        marks: Marks | None = None,
     ) -> None:
-        """Add a tube given in pixels; otherwise as `tube`."""
+        """Add a tube along points (n x 3, patient mm; or projected) and mark it: bit 1, from point ``split`` on bit 2.
+
+        ``shell`` and ``core`` are absorption a mm above what is there; a wall of 1 is a solid tube.
+        """
+        where = points if isinstance(points, Projected) else self.view.project(*points.T)
+        n = len(where.columns)
         _draw_tube(
             self.amount,
-            self._unread if marks is None else marks,
-            self._nearest,
-            self._depth,
-            self._part,
-            columns,
-            rows,
-            radius_px,
-            depth_mm,
-            len(columns) if split is None else split,
+            self.marks,
+            *self.view.scratch,
+            where.columns,
+            where.rows,
+            np.broadcast_to(radius_mm, n) * where.px_per_mm,
+            np.broadcast_to(depth_mm, n).astype(np.float64),
+            n if split is None else split,
             wall,
             shell,
             shell if core is None else core,

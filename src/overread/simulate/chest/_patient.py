@@ -231,11 +231,10 @@ class Projection:
         return plane_u, plane_v
 
     @cached_property
-    def scratch(self) -> tuple[Floats, Floats, Bytes, Bytes]:
-        """Room in which every `Canvas` draws its tubes: distance (2 between drawings), depth, part, unread marks."""
+    def scratch(self) -> tuple[Floats, Floats, Bytes]:
+        """Room in which every `Canvas` draws its tubes: distance (2 between drawings), depth, part."""
         distance, depth = np.full(self.shape, 2, dtype=np.float32), np.empty(self.shape, dtype=np.float32)
-        part, unread = np.empty(self.shape, dtype=np.uint8), np.zeros(self.shape, dtype=np.uint8)
-        return distance, depth, part, unread
+        return distance, depth, np.empty(self.shape, dtype=np.uint8)
 
     def at(self, z: float) -> tuple[Floats, Floats]:
         """Patient coordinates x, y of every pixel on the plane at depth z."""

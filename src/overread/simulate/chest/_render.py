@@ -12,12 +12,11 @@ from overread._text import short_repr
 from overread.errors import UsageError
 from overread.simulate.chest._body import Skeleton, abdominal_gas, draw_skeleton, make_arms, soft_tissue
 from overread.simulate.chest._canvas import SOFT_ABSORPTION
-from overread.simulate.chest._distractors import Distractors, draw_distractors
+from overread.simulate.chest._distractors import draw_distractors
 from overread.simulate.chest._exposure import collimate, expose, power_law_noise, process, side_marker
 from overread.simulate.chest._patient import Patient, Projection, by_bands, draw_patient, make_view, stream
 from overread.simulate.chest._thorax import (
     Lungs,
-    Mediastinum,
     draw_vessels,
     hilar_haze,
     make_cage,
@@ -52,9 +51,8 @@ class Body:
     integral: Floats
     outline: Masks
     lungs: Lungs
-    mediastinum: Mediastinum
     skeleton: Skeleton
-    distractors: Distractors
+    distractors: pd.DataFrame
 
 
 def make_body(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px: float) -> Body:
@@ -67,26 +65,22 @@ def make_body(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px:
     arms = make_arms(patient, seed=seed)
     tissue = soft_tissue(view, patient, cage, arms, seed=seed)
     skeleton = draw_skeleton(view, patient, cage, arms, seed=seed)
-    distractors = draw_distractors(view, patient, cage, lungs, skeleton, seed=seed)
-    vessels = draw_vessels(view, lungs, seed=seed)
-    haze = hilar_haze(view, seed=seed)
-    gas = abdominal_gas(view, diaphragm, seed=seed)
+    drawn, distractors = draw_distractors(view, patient, cage, lungs, skeleton, seed=seed)
     texture = power_law_noise(
         shape, TEXTURE_EXPONENT, stream(seed, "texture"), longest_px=LONGEST_TEXTURE_MM / mm_per_px
     )
-    air = gas + mediastinum.airway_mm
     integral = by_bands(
         _line_integral,
         tissue,
         lungs.lung_mm,
-        air,
-        vessels,
-        haze,
+        abdominal_gas(view, diaphragm, seed=seed) + mediastinum.airway_mm,
+        draw_vessels(view, lungs, seed=seed),
+        hilar_haze(view, seed=seed),
         texture,
         skeleton.amount,
-        distractors.amount,
+        drawn.amount,
     )
-    return Body(view, integral, tissue > 20, lungs, mediastinum, skeleton, distractors)
+    return Body(view, integral, tissue > 20, lungs, skeleton, distractors)
 
 
 def _line_integral(
@@ -220,12 +214,6 @@ def phantom(
     pixels = process(signal, who, mm_per_px, body.outline & field.valid)
     if field.blackened:
         pixels *= field.valid
-    return _assemble(pixels, field.valid, mm_per_px, body, who, seed)
-
-
-def _assemble(
-    pixels: Floats, valid: Masks, mm_per_px: float, body: Body, patient: Patient, seed: int
-) -> Phantom:
     lungs, skeleton = body.lungs, body.skeleton
     return Phantom(
         pixels=pixels,
@@ -240,9 +228,9 @@ def _assemble(
         clavicles=skeleton.clavicles,
         heart=lungs.heart,
         mediastinum=lungs.mediastinum,
-        valid=valid,
-        distractors=body.distractors.table,
-        patient=patient,
+        valid=field.valid,
+        distractors=body.distractors,
+        patient=who,
         seed=seed,
     )
 

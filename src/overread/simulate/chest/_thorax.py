@@ -24,7 +24,7 @@ from overread.simulate.chest._canvas import (
     smooth_branch,
     smooth_step,
 )
-from overread.simulate.chest._patient import Patient, Projection, by_bands, row_bands, stream
+from overread.simulate.chest._patient import Patient, Projected, Projection, by_bands, row_bands, stream
 
 Points = NDArray[np.float64]
 AnyFloats = NDArray[np.floating]
@@ -37,16 +37,6 @@ BASE_Y_MM = 205.0
 # How far each rib falls from the spine to its end, and how far from the midline it ends.
 RIB_DROP_MM = np.array([46, 76, 98, 114, 124, 130, 134, 132, 124, 110, 75, 50], dtype=np.float64)
 RIB_END_MM = np.array([30, 38, 46, 54, 62, 72, 86, 98, 108, 116, 124, 95], dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class RibCurve:
-    """Centre line of a rib (n x 3) with the angle around the chest, 0 at the spine, pi/2 at the side."""
-
-    number: int
-    side: int
-    points: Points
-    angle: Points
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +67,8 @@ class Cage:
         k = np.asarray(number, dtype=np.float64)
         return 20.4 * (k - 1) + 0.375 * (k - 1) * np.abs(k)
 
-    def rib(self, number: int, side: int) -> RibCurve:
-        """Centre line of a rib; side -1 is the image's left."""
+    def rib(self, number: int, side: int) -> tuple[Points, Points]:
+        """Centre line of a rib (n x 3) and its angle, 0 at the spine, pi/2 at the side; side -1 is the image's left."""
         index = number - 1
         drop = RIB_DROP_MM[index] * self.drop
         start_y = float(self.vertebra_y(number)) - 6 + self.wobble[index, 0]
@@ -94,7 +84,7 @@ class Cage:
         x = side * a * np.sin(angle)
         y = start_y + drop * fall + self.wobble[index, 1 + (side > 0)] * np.sin(angle)
         z = b * np.cos(angle) - 8 + 6 * np.sin(2 * angle)
-        return RibCurve(number, side, np.column_stack([x, y, z]), angle)
+        return np.column_stack([x, y, z]), angle
 
 
 def make_cage(patient: Patient, *, seed: int) -> Cage:
@@ -135,11 +125,7 @@ def make_mediastinum(
     heart = _heart(view, patient, cage, dome_y, rng)
     column, knob = _great_vessels(view, patient, rng)
     share = np.sqrt(np.sqrt(fourth_power(heart) + fourth_power(column) + fourth_power(knob)))
-    return Mediastinum(
-        share=np.minimum(share, 1),
-        airway_mm=_airway(view, rng),
-        heart=heart > 0,
-    )
+    return Mediastinum(np.minimum(share, 1), _airway(view, rng), heart > 0)
 
 
 def _between(
@@ -420,7 +406,8 @@ def _draw(canvas: Canvas, nodes: Points, radius: Points) -> None:
     taper[-1] *= 0.3
     columns, rows, r = smooth_branch(nodes, taper) / mm
     drawn = np.maximum(r, 0.75)
-    canvas.tube_px(columns, rows, radius_px=drawn, depth_mm=2 * mm * r * r / drawn)
+    where = Projected(columns, rows, np.ones_like(r))
+    canvas.tube(where, radius_mm=drawn, depth_mm=2 * mm * r * r / drawn)
 
 
 def hilar_haze(view: Projection, *, seed: int) -> Floats:
