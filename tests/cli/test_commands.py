@@ -122,7 +122,7 @@ def test_files_of_a_folder_have_the_ids_that_init_gives(tmp_path):
     (tmp_path / "deep").mkdir()
     for name in ("b.png", "deep/a.tif"):
         (tmp_path / name).write_bytes(b"")
-    assert list_images(tmp_path, mm_per_px=0.5) == [
+    assert list_images(tmp_path, mm_per_px=(0.5, 0.5)) == [
         ImageFile("b", tmp_path / "b.png", (0.5, 0.5)),
         ImageFile("a", tmp_path / "deep/a.tif", (0.5, 0.5)),
     ]
