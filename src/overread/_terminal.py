@@ -128,10 +128,7 @@ def begin_work(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def count_steps(
-    what: str,
-    items: Iterable[Item],
-    total: int | None = None,
-    steps: Callable[[Item], int] = lambda item: 1,
+    what: str, items: Iterable[Item], total: int | None = None, steps: Callable[[Item], int] = lambda item: 1
 ) -> Iterator[Item]:
     """Go through items, and tell whoever shows progress after each.
 

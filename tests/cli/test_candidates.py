@@ -51,11 +51,12 @@ def test_a_study_names_its_images(run, folder):
         (["--mm-per-px", "-1", "-o", "x.csv"], 2, "--mm-per-px"),
         (["--limit", "0", "-o", "x.csv"], 2, "--limit"),
         (["-o", "x.txt"], 2, ".csv or .parquet"),
+        (["-o", "{folder}/images.csv"], 2, "is one of the files to read"),
         ([], 2, "needs --output or -o"),
     ],
 )
 def test_mistakes_get_one_line(run, folder, capsys, arguments, exit_code, words):
-    assert run(["candidates", folder, *arguments]) == exit_code
+    assert run(["candidates", folder, *(word.format(folder=folder) for word in arguments)]) == exit_code
     assert words in capsys.readouterr().err
 
 

@@ -193,21 +193,6 @@ def test_another_threshold_gives_another_report(run, trained, model, tmp_path):
     assert len(list(tmp_path.glob("*.dcm"))) == 2
 
 
-def test_detections_are_a_table_that_froc_and_show_read(run, trained, model, tmp_path, capsys):
-    path, out = str(trained.png[0]), tmp_path / "out"
-    options = ["--mm-per-px", "0.7", "-o", str(out), "--all-candidates"]
-    assert run(["detect", model, path, *options]) == 0
-    table = read_table(out / "detections.csv", "candidates")
-    assert table["image_id"].unique().tolist() == [trained.png[0].stem]
-    assert table["image"].unique().tolist() == [path]
-    table[["image_id", "x_mm", "y_mm", "radius_mm"]][:1].to_csv(tmp_path / "truth.csv", index=False)
-    files = [str(out / "detections.csv"), str(tmp_path / "truth.csv")]
-    quick = ["--n-images", "1", "--n-bootstrap", "100", "--n-shifts", "0"]
-    assert run(["froc", *files, *quick]) == 0
-    picture = ["-o", str(tmp_path / "x.png"), "--mm-per-px", "0.7", "--candidates", files[0]]
-    assert run(["show", path, *picture]) == 0
-
-
 def test_where_no_image_can_be_used_nothing_is_written(run, model, tmp_path, capsys):
     assert run(["detect", model, tmp_path / "missing.png", "-o", tmp_path / "out"]) == 4
     told = capsys.readouterr().err
@@ -228,9 +213,7 @@ def test_bad_images_are_named_and_the_others_done(run, trained, model, tmp_path,
     assert str(bad) in said.err
     assert "missing.png" in said.err
     assert "in 1 images" in said.out
-    assert pd.read_csv(tmp_path / "out" / "detections.csv", dtype={"candidate_id": str})[
-        "image"
-    ].unique().tolist() == [str(trained.dicom[1])]
+    assert set(pd.read_csv(tmp_path / "out" / "detections.csv")["image"]) == {str(trained.dicom[1])}
 
 
 @pytest.mark.parametrize(
@@ -246,17 +229,6 @@ def test_mistakes_get_one_line(run, trained, model, tmp_path, capsys, options, c
     assert run(["detect", model, trained.png[0], "-o", tmp_path / "out", *options]) == code
     assert told in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_a_file_that_is_no_detector(run, trained, tmp_path, capsys):
-    assert run(["detect", trained.png[0], trained.png[0], "-o", tmp_path / "out"]) == 4
-    assert run(["detect", tmp_path, trained.png[0], "-o", tmp_path / "out"]) == 4
-    assert "overread run" in capsys.readouterr().err
-
-
-def test_a_folder_without_images(run, model, tmp_path, capsys):
-    assert run(["detect", model, tmp_path]) == 2
-    assert "no image in this folder" in capsys.readouterr().err
 
 
 def test_pictures_have_names_of_their_own():
@@ -279,13 +251,6 @@ def test_an_input_is_never_overwritten(run, trained, model, tmp_path, capsys):
     assert path.read_bytes() == before
 
 
-def test_a_dicom_file_without_an_ending_is_found_in_a_folder(run, trained, model, tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    shutil.copy(trained.dicom[0], tmp_path / "in" / "IM0001")
-    assert run(["detect", model, tmp_path / "in", "--json", "-o", tmp_path / "out"]) == 0
-    assert json.loads(capsys.readouterr().out)["images"] == 1
-
-
 def test_folders_within_are_searched_but_for_earlier_results(run, trained, model, tmp_path, capsys):
     study = tmp_path / "in"
     (study / "a").mkdir(parents=True)
@@ -293,17 +258,7 @@ def test_folders_within_are_searched_but_for_earlier_results(run, trained, model
     for folder in ("a", "b"):
         shutil.copy(trained.png[0], study / folder / "one.png")
     (study / "notes.txt").write_text("no image")
-    command = [
-        "detect",
-        model,
-        str(study),
-        "--mm-per-px",
-        "0.7",
-        "--overlay",
-        "--json",
-        "-o",
-        str(study / "out"),
-    ]
+    command = ["detect", model, study, "--mm-per-px", "0.7", "--overlay", "--json", "-o", study / "out"]
     for _ in range(2):
         assert run(command) == 0
         assert json.loads(capsys.readouterr().out)["images"] == 2

@@ -117,10 +117,7 @@ def test_detect_says_marks_here_beside_those_of_the_lock(trained, tmp_path, caps
     for name, model in (("known", knowing(trained, 0.1)), ("old", trained.detector)):
         path = str(model.write(tmp_path / f"{name}.json"))
         as_json = ["--json"] if name == "old" else []
-        assert main(["detect", path, *images, "-o", str(tmp_path / name), "--fp", "1", *as_json]) in (
-            None,
-            0,
-        )
+        assert main(["detect", path, *images, "-o", str(tmp_path / name), "--fp", "1", *as_json]) in (None, 0)
         said[name] = capsys.readouterr().out
     marks = len(pd.read_csv(tmp_path / "known" / "detections.csv"))
     assert f"{marks / 2:.2f} marks per image here ({marks} in 2 images)" in said["known"]

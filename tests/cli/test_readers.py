@@ -26,19 +26,3 @@ def test_a_single_reader_has_nobody_to_agree_with(run, tmp_path, capsys):
 def test_ids_that_look_like_markup_are_printed_as_they_are(run, tmp_path, capsys):
     assert run(["readers", study(tmp_path, ["[/bold]A", "[red]B"])]) == 0
     assert "[/bold]A" in capsys.readouterr().out
-
-
-def test_a_figure_of_an_unknown_kind_is_refused_before_the_work(run, tmp_path, capsys):
-    assert run(["readers", study(tmp_path, ["R1", "R2"]), "--figure", tmp_path / "f.gif"]) == 2
-    assert capsys.readouterr().out == ""
-
-
-def test_long_ids_are_whole_where_the_terminal_is_narrow(run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    names = ["radiologist-of-the-university-hospital-0001", "radiologist-of-the-university-hospital-0002"]
-    assert run(["readers", study(tmp_path, names)]) == 0
-    told = capsys.readouterr().out
-    assert "…" not in told
-    assert max(map(len, told.splitlines())) <= 80
-    for row in ("0001", "0002", "1.000"):
-        assert row in told

@@ -99,11 +99,7 @@ if TYPE_CHECKING:
 else:
     # Without a module of its own it would pass for a built-in type, whose fields are not shown.
     CountingOptions = make_dataclass(
-        "CountingOptions",
-        counting_fields(),
-        frozen=True,
-        kw_only=True,
-        namespace={"__module__": __name__},
+        "CountingOptions", counting_fields(), frozen=True, kw_only=True, namespace={"__module__": __name__}
     )
 
 

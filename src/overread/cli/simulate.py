@@ -7,15 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
-from overread._commands import (
-    Flag,
-    OutputPath,
-    at_least_one,
-    check_seed,
-    emit,
-    option_name,
-    print_counts,
-)
+from overread._commands import Flag, OutputPath, at_least_one, check_seed, emit, option_name, print_counts
 from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import UsageError
