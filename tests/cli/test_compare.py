@@ -59,13 +59,12 @@ def test_a_model_against_itself_cannot_be_told_apart(study, capsys):
     assert all(row["difference"] == 0 for row in report["points"])
 
 
-def test_only_positive_images_use_the_figures_over_all_cases(study, capsys):
+def test_only_positive_images_use_the_figures_over_all_cases(answer, study):
     lines = (study / "both.csv").read_text().splitlines(keepends=True)
     kept = [line for line in lines[1:] if int(line.split(",")[0][1:]) < 20]
     (study / "positive.csv").write_text(lines[0] + "".join(kept))
     arguments = ["compare", str(study / "positive.csv"), str(study / "truth.csv"), "--n-images", "20", *QUICK]
-    assert main([*arguments, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = answer(arguments)
     assert [row["figure"] for row in report["figures_of_merit"]] == ["AFROC1", "wAFROC1"]
 
 
@@ -77,6 +76,5 @@ def test_only_positive_images_use_the_figures_over_all_cases(study, capsys):
         (("good.csv", "good.csv", "truth.csv"), ("--n-images", "40"), "both models are called 'good'"),
     ],
 )
-def test_mistakes_get_one_line(study, capsys, files, options, words):
-    assert main(["compare", *(str(study / name) for name in files), *options, *QUICK]) == 2
-    assert words in capsys.readouterr().err
+def test_mistakes_get_one_line(refused, study, files, options, words):
+    assert words in refused(["compare", *(str(study / name) for name in files), *options, *QUICK], 2)

@@ -50,14 +50,13 @@ def test_the_table_holds_what_reaches_the_threshold(run, trained, model, tmp_pat
     assert table["shown"].all()
 
 
-def test_the_verdict_of_its_study_is_the_last_word(run, trained, model, tmp_path, capsys):
+def test_the_verdict_of_its_study_is_the_last_word(answer, run, trained, model, tmp_path, capsys):
     verdict = "Too small to tell: 9 objects to find in unseen patients leave 12 to 70 % possible."
     judged = str(replace(trained.detector, verdict=verdict).write(tmp_path / "judged.json"))
     image = str(trained.dicom[0])
     assert run(["detect", judged, image, "-o", tmp_path / "a"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"What its study says of it: {verdict}"
-    assert run(["detect", judged, image, "-o", tmp_path / "b", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == verdict
+    assert answer(["detect", judged, image, "-o", tmp_path / "b"])["verdict"] == verdict
     # A detector of before carries none, and nothing is made up.
     assert run(["detect", model, image, "-o", tmp_path / "c"]) == 0
     assert "What its study says" not in capsys.readouterr().out
@@ -134,7 +133,7 @@ def test_presentation_states_beside_reports_say_the_same(run, trained, model, tm
     assert len(back[0])
 
 
-def test_a_header_without_type_2_attributes_has_documents_all_the_same(run, trained, model, tmp_path, capsys):
+def test_a_header_without_type_2_attributes_has_documents_all_the_same(run, trained, model, tmp_path):
     image = dcmread(trained.dicom[0])
     for name in ("StudyID", "AccessionNumber", "PatientName", "StudyTime"):
         delattr(image, name)
@@ -240,14 +239,13 @@ def test_pictures_have_names_of_their_own():
     ]
 
 
-def test_an_input_is_never_overwritten(run, trained, model, tmp_path, capsys):
+def test_an_input_is_never_overwritten(refused, trained, model, tmp_path):
     path = tmp_path / "a.overlay.png"
     shutil.copy(trained.png[0], path)
     shutil.copy(trained.png[0], tmp_path / "a.png")
     before = path.read_bytes()
     arguments = [str(tmp_path), "--mm-per-px", "0.7", "--overlay", "-o", str(tmp_path)]
-    assert run(["detect", model, *arguments]) == 2
-    assert "is one of the files to read" in capsys.readouterr().err
+    assert "is one of the files to read" in refused(["detect", model, *arguments], 2)
     assert path.read_bytes() == before
 
 
@@ -298,7 +296,7 @@ def test_anonymous_detections_hold_nothing_of_the_patient(run, trained, model, t
     assert (tmp_path / "out1" / "image-0001.overlay.png").is_file()
 
 
-def test_images_that_it_was_trained_on_are_named(run, trained, tmp_path, capsys):
+def test_images_that_it_was_trained_on_are_named(answer, run, trained, tmp_path, capsys):
     """The PNG of a DICOM file shows the same."""
     seen = TrainingFingerprints.of([str(read_image(trained.dicom[0]).pixel_hash)])
     model = str(replace(trained.detector, seen=seen).write(tmp_path / "detector.json"))
@@ -310,8 +308,7 @@ def test_images_that_it_was_trained_on_are_named(run, trained, tmp_path, capsys)
     assert "does not show how good it is: case0" in said
     table = pd.read_csv(tmp_path / "out" / "detections.csv", dtype={"candidate_id": str})
     assert dict(zip(table["image_id"], table["in_training"], strict=True)) == {"case0": True, "case1": False}
-    assert run([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["images_in_training"] == ["case0"]
+    assert answer(arguments)["images_in_training"] == ["case0"]
 
 
 def test_an_older_detector_does_not_know_its_images(run, trained, model, tmp_path, capsys):

@@ -22,6 +22,7 @@ from overread.froc import (
 from overread.tables import parquet_bytes
 from overread.truth import merge_marks
 
+COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 SPLITS = ("training", "validation", "test")
 
 
@@ -40,16 +41,7 @@ def run(tmp_path_factory):
             for reader in range(3)
             if reader <= k // 3 % 3
         ],
-        columns=[
-            "image_id",
-            "reader_id",
-            "mark_id",
-            "x_mm",
-            "y_mm",
-            "semi_major_mm",
-            "semi_minor_mm",
-            "angle_deg",
-        ],
+        columns=COLUMNS,
     )
     readings = pd.DataFrame(
         [(image, f"r{reader}") for image in images["image_id"] for reader in range(3)],
@@ -78,15 +70,10 @@ def run(tmp_path_factory):
 
 
 def report_of(run, capsys, *options):
-    tables = {name: str(run / f"{name}.parquet") for name in ("scores", "truth", "images", "candidates")}
-    files = [
-        tables["scores"],
-        tables["truth"],
-        "--images",
-        tables["images"],
-        "--candidates",
-        tables["candidates"],
-    ]
+    scores, truth, images, candidates = (
+        str(run / f"{name}.parquet") for name in ("scores", "truth", "images", "candidates")
+    )
+    files = [scores, truth, "--images", images, "--candidates", candidates]
     assert main(["froc", *files, "--score", "soft", "--json", *options]) == 0
     return json.loads(capsys.readouterr().out)
 

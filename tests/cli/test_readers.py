@@ -1,5 +1,3 @@
-import json
-
 MARK = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"
 
 
@@ -11,16 +9,8 @@ def study(folder, readers):
     return str(folder)
 
 
-def test_two_readers_are_compared(run, tmp_path, capsys):
-    assert run(["readers", study(tmp_path, ["R1", "R2"]), "--json"]) == 0
-    tables = json.loads(capsys.readouterr().out)
-    assert tables["pairs"][0]["n_both"] == 1
-    assert [row["sensitivity"] for row in tables["readers"]] == [1.0, 1.0]
-
-
-def test_a_single_reader_has_nobody_to_agree_with(run, tmp_path, capsys):
-    assert run(["readers", study(tmp_path, ["R1"]), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["pairs"] == []
+def test_a_single_reader_has_nobody_to_agree_with(answer, tmp_path):
+    assert answer(["readers", study(tmp_path, ["R1"])])["pairs"] == []
 
 
 def test_ids_that_look_like_markup_are_printed_as_they_are(run, tmp_path, capsys):
