@@ -101,16 +101,6 @@ def test_all_images_bad_gives_an_empty_table(run, study):
     assert pd.read_parquet(study / "features.parquet").shape == (0, 4)
 
 
-def test_folder_without_a_table_of_images(run, study):
-    table = pd.read_csv(study / "candidates.csv", dtype=str)
-    table["image_id"] = table["image_id"].map({"01": "a", "02": "b"})
-    table.to_csv(study / "named.csv", index=False)
-    arguments = command(study, *FEW, "--mm-per-px", "0.9,0.8", candidates="named.csv")
-    arguments[2] = str(study / "images")
-    assert run(arguments) == 0
-    assert len(pd.read_parquet(study / "features.parquet")) == 3
-
-
 def test_images_go_by_their_file_names_and_paths_too(run, study):
     assert run(command(study, *FEW)) == 0
     expected = pd.read_parquet(study / "features.parquet")

@@ -47,13 +47,6 @@ def test_a_table_of_foreign_images_is_refused(read, tmp_path):
     assert read(study, "--detector", str(right))[0] in (None, 0)
 
 
-def test_one_foreign_image_is_enough(read, tmp_path):
-    study = make_study(tmp_path / "study", 6)
-    table = write_detections(tmp_path / "d.csv", [(name, 20, 30) for name in [*SIX, "case6"]])
-    code, said = read(study, "--detector", str(table))
-    assert (code, "such as 'case6'" in said) == (4, True)
-
-
 def test_a_table_of_before_an_image_was_dropped_is_taken(read, tmp_path):
     study = make_study(tmp_path / "study", 6)
     table = write_detections(tmp_path / "d.csv", [(name, 20, 30) for name in SIX])
