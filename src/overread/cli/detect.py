@@ -29,7 +29,7 @@ from overread.files import real_path
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.study import Detector, Documents, FoundMarks, MarkRate
+    from overread.study import Detector, Documents, FoundMarks, MarkRate, OperatingPoint
 
 
 # Beside the results: what was found so far. Without it the same command begins again.
@@ -97,10 +97,11 @@ def detect(
         Print a summary for machines.
     """
     from overread._terminal import ProgressBar
-    from overread.study import Batch, Documents, MarkRate, Request, choose_workers, refuse_other_than_dicom
+    from overread.study import Batch, Documents, Request, choose_workers, refuse_other_than_dicom
 
     at_least_one(workers=workers)
-    if sr or gsps:
+    with_documents = sr or gsps
+    if with_documents:
         require_extra("pacs", "overread detect --sr or --gsps")
     model = open_detector(detector)
     point = model.operating_point(fp)
@@ -111,13 +112,11 @@ def detect(
     pictures = _name_pictures(paths, output, names if anonymous else None) if overlay else {}
     journal = output / JOURNAL
     refuse_to_overwrite(paths, [table, journal, *pictures.values()])
-    if sr or gsps:
+    if with_documents:
         refuse_other_than_dicom(paths)
-    if output.exists() and not output.is_dir():
-        raise UsageError(f"{output}: is a file; --output is a folder for the results")
-    output.mkdir(parents=True, exist_ok=True)
+    _make_folder(output)
     request = Request(
-        model, point.fp_target, all_candidates=all_candidates, documents=sr or gsps, masks=masks
+        model, point.fp_target, all_candidates=all_candidates, documents=with_documents, masks=masks
     )
     batch = Batch(request, journal, pictures=pictures, n_workers=choose_workers(workers, len(files)))
     ids = dict(zip(paths, names, strict=True))
@@ -132,7 +131,7 @@ def detect(
     if anonymous:
         # It holds the names of the files, and nothing is left to take up again.
         journal.unlink(missing_ok=True)
-    marks = MarkRate(point.record(), len(found), sum(int(one.rows["shown"].sum()) for one in found))
+    marks = _count_marks(point, found)
     in_training = [ids[one.path] for one in found if one.in_training]
     record = {
         "model": model.name,
@@ -154,6 +153,20 @@ def detect(
     }
     emit(record, lambda _: _show(record, marks, model), as_json=json)
     return WITH_BAD_IMAGES if batch.bad else 0
+
+
+def _make_folder(out: Path) -> None:
+    """Make the folder for the results."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file; --output is a folder for the results")
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _count_marks(point: OperatingPoint, found: Sequence[FoundMarks]) -> MarkRate:
+    """Count marks here, beside those where the threshold was locked."""
+    from overread.study import MarkRate
+
+    return MarkRate(point.record(), len(found), sum(int(one.rows["shown"].sum()) for one in found))
 
 
 def _show(record: dict[str, Any], marks: MarkRate, model: Detector) -> None:

@@ -127,12 +127,8 @@ def import_marks(
     rule = ReadingRule(
         readings, None if readers is None else _split_names(readers), all_read_all=all_read_all
     )
-    with_readers = [*((file, None) for file in files), *map(_parse_reader, reader or [])]
     with print_warnings():
-        sources = [
-            MarkSource(file, name, detect_format(file) if format == "auto" else format)
-            for file, name in with_readers
-        ]
+        sources = _list_sources(files, reader or [], format)
         for source in sources:
             source.settle(options, study, rule, yes=yes, quiet=json)
         with ProgressBar():
@@ -146,9 +142,7 @@ def import_marks(
             # One image has one id in all of them.
             parts = with_ids_of_files(parts)
         found = _rename_readers(combine(parts), reader_names)
-        if label:
-            found = _select_labels(found, label)
-        found = rule.apply(found, study)
+        found = rule.apply(_select_labels(found, label), study)
         raise_or_warn(check_readings(found.readings))
     written = []
     if not dry_run:
@@ -172,13 +166,7 @@ def import_marks(
             print_plain(f"wrote {path}")
         if study is not None:
             _say_what_is_unread(found, study, output)
-        place = shlex.quote(str(output))
-        following = f"overread run {place}"
-        if not written:
-            following = "the same command without --dry-run"
-        elif not stays:
-            following = f"put the image files into {place}, then: overread init {place}"
-        print_line(f"Next: {following}")
+        print_line(f"Next: {_next_step(output, written, has_images=stays)}")
 
 
 def _parse_scale(text: str | None) -> float | None:
@@ -282,6 +270,27 @@ class MarkSource:
             )
 
 
+def _list_sources(files: tuple[Path, ...], readers: list[str], format_: str) -> list[MarkSource]:
+    """Files, those of one reader last, with the format that each has."""
+    named = [*((file, None) for file in files), *map(_parse_reader, readers)]
+    return [
+        MarkSource(file, reader, detect_format(file) if format_ == "auto" else format_)
+        for file, reader in named
+    ]
+
+
+def _next_step(out: Path, written: list[Path], *, has_images: bool) -> str:
+    """Say what comes after an import."""
+    place = shlex.quote(str(out))
+    if not written:
+        return "the same command without --dry-run"
+    return (
+        f"overread run {place}"
+        if has_images
+        else f"put the image files into {place}, then: overread init {place}"
+    )
+
+
 def _split_names(text: str) -> list[str]:
     """Names between commas, each once."""
     names = [visible_text(name).strip() for name in text.split(",")]
@@ -362,8 +371,10 @@ def _parse_reader(text: str) -> tuple[Path, str]:
     return Path(file), name
 
 
-def _select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
-    """Keep the marks of some labels."""
+def _select_labels(found: MarkSet, labels: list[str] | None) -> MarkSet:
+    """Keep the marks of some labels; of all where none is named."""
+    if not labels:
+        return found
     kept = keep_labels(found, labels)
     others = found.marks.loc[~found.marks["label"].isin(labels), "label"].value_counts()
     if len(others):
