@@ -99,12 +99,6 @@ def test_what_is_declared_is_imported():
     assert CORE - used - PLUGINS == set()
 
 
-@pytest.mark.parametrize("package", ["matplotlib", "jinja2", "numba", "sklearn"])
-def test_a_plain_installation_has_what_every_run_needs(package):
-    """The demo draws its report: matplotlib is no extra."""
-    assert distributions_of(package) & CORE
-
-
 def listed(name: str) -> set[str]:
     lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
     return {normalized(line) for line in lines if line and not line.startswith(("#", "-", " "))}

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import overread
-from overread._text import LONGEST_LINE, brief, facts_as_html, short_repr
-from overread.froc import match_detections
+from overread._text import LONGEST_LINE, brief, short_repr
 
 ARRAYS_AND_TABLES = re.compile(
     r"\b(NDArray|ArrayLike|DataFrame|Floats|Ints|Bools|FloatArray|IndexArray|Mask|Map)\b"
@@ -104,10 +103,6 @@ def test_brief(value: Any, told: str) -> None:
     assert brief(value) == told
 
 
-def test_facts_as_html() -> None:
-    assert "<th style='text-align:left'>a &lt; b</th>" in facts_as_html("T", {"a < b": "1"})
-
-
 def exported_records() -> list[type]:
     """Public dataclasses, and those that public functions and methods say they return."""
     packages = [found.name for found in pkgutil.walk_packages(overread.__path__, "overread.") if found.ispkg]
@@ -147,16 +142,3 @@ def test_facts_of_records_are_attributes_of_theirs() -> None:
             names = record.__repr__.__closure__[0].cell_contents
             known = {field.name for field in fields(record)} | set(dir(record))
             assert set(names) <= known, record
-
-
-def test_a_matching_of_many_images_is_one_line() -> None:
-    n = 400
-    images = pd.DataFrame({"image_id": [f"i{k}" for k in range(n)]})
-    ellipses = {"x_mm": 10.0, "y_mm": 10.0, "semi_major_mm": 5.0, "semi_minor_mm": 5.0, "angle_deg": 0.0}
-    truth = images.assign(object_id=images["image_id"], n_marks=2, n_readings=2, golden=True, **ellipses)
-    candidates = images.assign(
-        candidate_id="c", score=np.linspace(0, 1, n), x_mm=10.0, y_mm=10.0, radius_mm=5.0
-    )
-    line = repr(match_detections(candidates, truth, images, scores=candidates["score"].to_numpy()))
-    assert len(line) <= LONGEST_LINE
-    assert line.startswith(f"Matching(n_images={n}, n_patients={n}, n_gts={n}, fp_scores=<0>")

@@ -10,12 +10,6 @@ from overread._plots import empty_figure, figure_kind, save_figure
 from overread.errors import UsageError
 
 
-def test_a_figure_has_the_size_asked_for():
-    figure = empty_figure(3, 2)
-    assert figure.get_size_inches().tolist() == [3, 2]
-    assert figure.canvas.manager is None
-
-
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_the_same_figure_is_the_same_file(tmp_path, kind):
     written = []

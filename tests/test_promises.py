@@ -23,9 +23,3 @@ def test_every_promise_has_its_test():
     assert len(rows) > 40
     named = [(ROOT / match[2], match[3]) for match in found if match]
     assert [f"{path}: {test}" for path, test in named if test not in find_tests(path)] == []
-
-
-def test_the_page_on_security_leads_to_pages_that_exist():
-    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert [link for link in links if not (ROOT / link).exists()] == []

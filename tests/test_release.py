@@ -4,12 +4,9 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import overread
 
 ROOT = Path(__file__).resolve().parents[1]
-HOW_TO_ADD = sorted(page.name for page in (ROOT / "docs" / "how-to").glob("add_a*.md"))
 
 
 def test_the_version_stands_in_one_place_and_the_citation_agrees():
@@ -22,6 +19,7 @@ def test_the_version_stands_in_one_place_and_the_citation_agrees():
     assert found == overread.__version__ == cited[1]
 
 
-@pytest.mark.parametrize("page", HOW_TO_ADD)
-def test_the_guide_for_contributors_leads_to_every_how_to(page):
-    assert page in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+def test_the_guide_for_contributors_leads_to_every_how_to():
+    pages = [page.name for page in (ROOT / "docs" / "how-to").glob("add_a*.md")]
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [page for page in pages if page not in guide] == []

@@ -236,10 +236,10 @@ class ImageFile:
     mm_per_px: tuple[float, float] | None
 
 
-def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None = None) -> list[ImageFile]:
+def list_images(folder: Path, *, mm_per_px: tuple[float, float] | None = None) -> list[ImageFile]:
     """List the images of a study's table, or without one the image files, with the ids that `overread init` gives.
 
-    `mm_per_px` is the size of a pixel, or its width and height, of images whose table states none.
+    `mm_per_px` is the width and height of a pixel of images whose table states none.
     """
     from overread.images import image_files
     from overread.marks import ids_of_files
@@ -247,18 +247,17 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
 
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
-    given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
     for table in (folder / "images.csv", folder / "images.parquet"):
         if table.is_file():
             rows = read_table(table, "images")
             if "path" not in rows:
                 raise TableError(f"{table}: it has no column path, which says where an image's file is")
-            return [_image_of_row(table, row, given) for row in rows.to_dict(orient="records")]
+            return [_image_of_row(table, row, mm_per_px) for row in rows.to_dict(orient="records")]
     files = image_files(folder)
     if not files:
         raise UsageError(f"{folder}: no image in this folder")
     ids = ids_of_files([path.relative_to(folder).as_posix() for path in files])
-    return [ImageFile(image_id, path, given) for image_id, path in zip(ids, files, strict=True)]
+    return [ImageFile(image_id, path, mm_per_px) for image_id, path in zip(ids, files, strict=True)]
 
 
 def _image_of_row(table: Path, row: dict[Any, Any], given: tuple[float, float] | None) -> ImageFile:
@@ -464,24 +463,10 @@ def print_results(report: RunReport, results: StudyResults) -> None:
     """Print what a run found in two tables, where its files are, and the verdict."""
     from overread.report import sum_up
 
+    counts = ("n_images", "n_patients", "n_golden", "n_golden_reached", "n_candidates")
     print_table(
         ("part", "images", "patients", "golden GTs", "reached", "candidates"),
-        (
-            (
-                part.name,
-                *(
-                    f"{n:,}"
-                    for n in (
-                        part.n_images,
-                        part.n_patients,
-                        part.n_golden,
-                        part.n_golden_reached,
-                        part.n_candidates,
-                    )
-                ),
-            )
-            for part in results.study.splits
-        ),
+        ((part.name, *(f"{getattr(part, name):,}" for name in counts)) for part in results.study.splits),
         right=slice(1, None),
         title="The study",
     )
@@ -501,36 +486,24 @@ def _sensitivity_table(results: StudyResults) -> Table:
     """Sensitivity in unseen patients at the thresholds that were locked out of fold."""
     from overread.report import is_nested
 
-    nested = is_nested(results)
-    header = (
-        "model",
-        "features",
-        "locked for\nFP per image",
-        "FP per image\nunseen" if nested else "FP per image\nin test",
-        "golden GTs\nfound" if nested else "golden GTs\nfound in test",
-    )
-    source = results.detector.thresholds.replace("_", " ")
-    title = (
-        "All patients by nested cross-validation, thresholds locked in each fold without its patients"
-        if nested
-        else f"The test set, thresholds locked on training + validation ({source})"
-    )
+    if is_nested(results):
+        title = "All patients by nested cross-validation, thresholds locked in each fold without its patients"
+        shown = ("FP per image\nunseen", "golden GTs\nfound")
+    else:
+        source = results.detector.thresholds.replace("_", " ")
+        title = f"The test set, thresholds locked on training + validation ({source})"
+        shown = ("FP per image\nin test", "golden GTs\nfound in test")
+    header = ("model", "features", "locked for\nFP per image", *shown)
     table = make_table(header, (), right=slice(1, None), title=title)
     for model in results.models:
         rows = model.counted[0].points
-        shown = [rows[rows["measure"] == measure] for measure in ("gt_sensitivity", "fp_per_image")]
-        pairs = zip(results.fp_targets, *(part.to_dict("records") for part in shown), strict=True)
+        measures = [rows[rows["measure"] == measure] for measure in ("gt_sensitivity", "fp_per_image")]
+        pairs = zip(results.fp_targets, *(part.to_dict("records") for part in measures), strict=True)
         for row, (target, found, induced) in enumerate(pairs):
             named = ("", "") if row else (model.title, str(model.n_features))
-            table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", _format_percent(found))
+            share, low, high = (100 * found[name] for name in ("estimate", "lower", "upper"))
+            known = not any(map(math.isnan, (share, low, high)))
+            sensitivity = f"{share:.0f} % ({low:.0f} to {high:.0f})" if known else "-"
+            table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", sensitivity)
         table.add_section()
     return table
-
-
-def _format_percent(row: dict[Any, Any]) -> str:
-    """Sensitivity with its interval, in per cent."""
-    numbers = [row[name] for name in ("estimate", "lower", "upper")]
-    if any(number is None or number != number for number in numbers):
-        return "-"
-    share, low, high = (100 * number for number in numbers)
-    return f"{share:.0f} % ({low:.0f} to {high:.0f})"

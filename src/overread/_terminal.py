@@ -88,29 +88,14 @@ STEPS_BEFORE_ESTIMATE = 3
 ROUNDING = 1e-9
 
 
-class SilentProgress:
-    """Watches progress, and shows nothing of it."""
-
-    def say(self, text: str) -> None:
-        """Show a line."""
-
-    def begin(self, what: str, total: int | None) -> int:
-        """Begin a piece of work of so many steps (None: not known) inside of the one at hand; return its level."""
-        return 0
-
-    def advance(self, steps: int, level: int = 0) -> None:
-        """Count steps of the work that began at a level."""
-
-    def end(self, level: int = 0) -> None:
-        """End the work that began at a level, and all inside of it."""
-
-
-_in_charge: ContextVar[SilentProgress] = ContextVar("watcher", default=SilentProgress())  # noqa: B039 (has no state)
+_in_charge: ContextVar[ProgressBar | None] = ContextVar("watcher", default=None)
 
 
 def say(text: str) -> None:
     """Show a line to whoever watches progress."""
-    _in_charge.get().say(text)
+    watcher = _in_charge.get()
+    if watcher is not None:
+        watcher.say(text)
 
 
 @contextmanager
@@ -120,6 +105,9 @@ def begin_work(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     `what` names the steps in the plural, ``"penalties"``; `total` is None where their number is not known.
     """
     watcher = _in_charge.get()
+    if watcher is None:
+        yield lambda steps: None
+        return
     level = watcher.begin(what, total)
     try:
         yield partial(watcher.advance, level=level)
@@ -128,10 +116,7 @@ def begin_work(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def count_steps(
-    what: str,
-    items: Iterable[Item],
-    total: int | None = None,
-    steps: Callable[[Item], int] = lambda item: 1,
+    what: str, items: Iterable[Item], total: int | None = None, steps: Callable[[Item], int] = lambda item: 1
 ) -> Iterator[Item]:
     """Go through items, and tell whoever shows progress after each.
 
@@ -177,7 +162,7 @@ class Piece:
         return (now - self.started) / self.done * (self.total - self.done)
 
 
-class ProgressBar(SilentProgress):
+class ProgressBar:
     """A live line on a terminal, plain lines elsewhere; as a context it is told of all work that is counted inside."""
 
     def __init__(
@@ -190,7 +175,7 @@ class ProgressBar(SilentProgress):
         self._lock = threading.RLock()
         self._bar: Any = None
         self._stop: threading.Event | None = None
-        self._token: Token[SilentProgress] | None = None
+        self._token: Token[ProgressBar | None] | None = None
 
     def __enter__(self) -> Self:
         self._token = _in_charge.set(self)
@@ -207,7 +192,7 @@ class ProgressBar(SilentProgress):
         self._console.print(text, markup=False, soft_wrap=True)
 
     def begin(self, what: str, total: int | None) -> int:
-        """Show a piece of work."""
+        """Begin a piece of work of so many steps (None: not known) inside of the one at hand; return its level."""
         with self._lock:
             level = len(self._pieces)
             self._pieces.append(Piece(what, total, self._clock()))
@@ -218,7 +203,7 @@ class ProgressBar(SilentProgress):
             return level
 
     def advance(self, steps: int, level: int = 0) -> None:
-        """Count steps."""
+        """Count steps of the work that began at a level."""
         with self._lock:
             if level >= len(self._pieces):
                 return
@@ -228,11 +213,14 @@ class ProgressBar(SilentProgress):
                 self._print_if_due(piece)
 
     def end(self, level: int = 0) -> None:
-        """Take the work away; where lines told of it, a last one tells how long it took."""
+        """End the work that began at a level, and all inside of it; lines that told of it end with how long it took."""
         with self._lock:
             ended, self._pieces = self._pieces[level:], self._pieces[:level]
-            if ended and self._bar is None and ended[0].told is not None:
-                self._print_end(ended[0])
+            if ended and self._bar is None and ended[0].told is not None and ended[0].total is not None:
+                piece, around = ended[0], "".join(f"{one.what}: " for one in self._pieces)
+                took = duration(self._clock() - piece.started)
+                self.say(f"{around}{piece.what} {piece.done} of {piece.total}, took {took}")
+                self._last_line = self._clock()
         if level == 0:
             self._hide()
 
@@ -264,13 +252,6 @@ class ProgressBar(SilentProgress):
         shown = self._counted() or self._pieces[-1]
         shown.told = shown.share
         self.say(self.tell())
-
-    def _print_end(self, piece: Piece) -> None:
-        if piece.total is not None:
-            around = "".join(f"{one.what}: " for one in self._pieces)
-            took = duration(self._clock() - piece.started)
-            self.say(f"{around}{piece.what} {piece.done} of {piece.total}, took {took}")
-            self._last_line = self._clock()
 
     def _show(self) -> None:
         if self._console.is_terminal:

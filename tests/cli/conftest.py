@@ -1,7 +1,9 @@
 """Commands as a shell would run them, and studies that marks are imported into."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,30 @@ from overread.cli import main
 def run() -> Callable[[Sequence[object]], int]:
     """Exit code of a command; its words may be paths."""
     return lambda words: main([str(word) for word in words])
+
+
+@pytest.fixture
+def refused(run, capsys: pytest.CaptureFixture[str]) -> Callable[[Sequence[object], int], str]:
+    """What a command says on standard error that ends with an exit code."""
+
+    def refuse(words: Sequence[object], code: int) -> str:
+        capsys.readouterr()
+        assert run(words) == code
+        return capsys.readouterr().err
+
+    return refuse
+
+
+@pytest.fixture
+def answer(run, capsys: pytest.CaptureFixture[str]) -> Callable[[Sequence[object]], Any]:
+    """What a command prints as JSON."""
+
+    def tell(words: Sequence[object]) -> Any:
+        capsys.readouterr()
+        assert run([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return tell
 
 
 @pytest.fixture

@@ -51,15 +51,16 @@ def test_a_study_names_its_images(run, folder):
         (["--mm-per-px", "-1", "-o", "x.csv"], 2, "--mm-per-px"),
         (["--limit", "0", "-o", "x.csv"], 2, "--limit"),
         (["-o", "x.txt"], 2, ".csv or .parquet"),
+        (["-o", "{folder}/images.csv"], 2, "is one of the files to read"),
         ([], 2, "needs --output or -o"),
     ],
 )
 def test_mistakes_get_one_line(run, folder, capsys, arguments, exit_code, words):
-    assert run(["candidates", folder, *arguments]) == exit_code
+    assert run(["candidates", folder, *(word.format(folder=folder) for word in arguments)]) == exit_code
     assert words in capsys.readouterr().err
 
 
-def test_the_default_limit_is_that_of_the_package_and_finders_are_named(run, folder, capsys):
+def test_the_default_limit_is_that_of_the_package_and_finders_are_named(refused, run, folder):
     (folder / "c.png").unlink()
     output = folder.parent / "found.csv"
     words = ["candidates", str(folder), "-o", str(output), "--mm-per-px", "0.8"]
@@ -68,5 +69,4 @@ def test_the_default_limit_is_that_of_the_package_and_finders_are_named(run, fol
     assert by_curvature.groupby("image_id").size().tolist() == [DEFAULT_LIMIT] * 2
     assert run([*words, "--finder", "log"]) == 0
     assert not read_table(output, "candidates").equals(by_curvature)
-    assert run([*words, "--finder", "none"]) == 2
-    assert "no candidate finder 'none'; there are curvature, log" in capsys.readouterr().err
+    assert "no candidate finder 'none'; there are curvature, log" in refused([*words, "--finder", "none"], 2)

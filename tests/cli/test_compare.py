@@ -31,7 +31,7 @@ def study(tmp_path):
     return tmp_path
 
 
-def run_json(capsys, *arguments):
+def run_json(capsys, *arguments: object):
     assert main([*map(str, arguments), "--n-images", "40", *QUICK, "--json"]) == 0
     return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
 
@@ -39,7 +39,9 @@ def run_json(capsys, *arguments):
 def test_one_file_or_two_give_the_same_answer(study, capsys):
     truth = study / "truth.csv"
     one = run_json(capsys, "compare", study / "both.csv", truth)
-    two = run_json(capsys, "compare", study / "good.csv", study / "bad.csv", truth)
+    figure = study / "both.png"
+    two = run_json(capsys, "compare", study / "good.csv", study / "bad.csv", truth, "--figure", figure)
+    assert figure.read_bytes().startswith(b"\x89PNG")
     assert (two["first"], two["second"]) == ("good", "bad")
     assert one == two
     assert [row["figure"] for row in one["figures_of_merit"]] == ["AFROC", "wAFROC"]
@@ -57,25 +59,12 @@ def test_a_model_against_itself_cannot_be_told_apart(study, capsys):
     assert all(row["difference"] == 0 for row in report["points"])
 
 
-def test_the_table_for_people(study, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
-    files = [str(study / name) for name in ("good.csv", "bad.csv", "truth.csv")]
-    figure = study / "both.png"
-    assert main(["compare", *files, "--n-images", "40", *QUICK, "--figure", str(figure)]) == 0
-    text = capsys.readouterr().out
-    assert "bad minus good" in text
-    assert "GTs" in text
-    assert "good is better" in text
-    assert figure.read_bytes().startswith(b"\x89PNG")
-
-
-def test_only_positive_images_use_the_figures_over_all_cases(study, capsys):
+def test_only_positive_images_use_the_figures_over_all_cases(answer, study):
     lines = (study / "both.csv").read_text().splitlines(keepends=True)
     kept = [line for line in lines[1:] if int(line.split(",")[0][1:]) < 20]
     (study / "positive.csv").write_text(lines[0] + "".join(kept))
     arguments = ["compare", str(study / "positive.csv"), str(study / "truth.csv"), "--n-images", "20", *QUICK]
-    assert main([*arguments, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = answer(arguments)
     assert [row["figure"] for row in report["figures_of_merit"]] == ["AFROC1", "wAFROC1"]
 
 
@@ -87,6 +76,11 @@ def test_only_positive_images_use_the_figures_over_all_cases(study, capsys):
         (("good.csv", "good.csv", "truth.csv"), ("--n-images", "40"), "both models are called 'good'"),
     ],
 )
-def test_mistakes_get_one_line(study, capsys, files, options, words):
-    assert main(["compare", *(str(study / name) for name in files), *options, *QUICK]) == 2
-    assert words in capsys.readouterr().err
+def test_mistakes_get_one_line(refused, study, files, options, words):
+    assert words in refused(["compare", *(str(study / name) for name in files), *options, *QUICK], 2)
+
+
+def test_a_split_that_nobody_has_is_refused(study, refused):
+    (study / "images.csv").write_text("image_id,split\n" + "".join(f"i{i},test\n" for i in range(40)))
+    words = ["compare", study / "both.csv", study / "truth.csv", "--images", study / "images.csv"]
+    assert "no image has split 'tset'; there are ['test']" in refused([*words, "--split", "tset"], 4)

@@ -54,10 +54,11 @@ def test_the_report_opens_without_errors_or_sideways_scrolling(browser, output, 
     assert [name for name in loaded if not name.startswith("data:")] == []
 
 
-def test_the_report_says_that_its_cohort_is_simulated(output):
+def test_the_report_says_what_is_simulated_and_what_was_trained_before(output):
     page = (output / "runs" / "main" / "report.html").read_text(encoding="utf-8")
     assert "The nodules and the readers are simulated" in page
     assert "patients, simulated (" in page
+    assert FINDERS["curvature"].trained_on in html.unescape(page)
 
 
 def test_the_detector_gives_a_new_image_the_scores_of_the_run(output, tmp_path):
@@ -145,11 +146,6 @@ def test_candidates_reach_the_consensus_and_the_curve_rises(output):
     unseen = Unseen(output)
     assert np.isfinite(unseen.golden["best"]).mean() > 0.9
     assert unseen.found_at(3.0).mean() > unseen.found_at(0.25).mean()
-
-
-def test_the_page_says_what_was_trained_before(output):
-    page = (output / "runs" / "main" / "report.html").read_text(encoding="utf-8")
-    assert FINDERS["curvature"].trained_on in html.unescape(page)
 
 
 # Four minutes of a processor: the demo as the user sees it.

@@ -50,14 +50,13 @@ def test_the_table_holds_what_reaches_the_threshold(run, trained, model, tmp_pat
     assert table["shown"].all()
 
 
-def test_the_verdict_of_its_study_is_the_last_word(run, trained, model, tmp_path, capsys):
+def test_the_verdict_of_its_study_is_the_last_word(answer, run, trained, model, tmp_path, capsys):
     verdict = "Too small to tell: 9 objects to find in unseen patients leave 12 to 70 % possible."
     judged = str(replace(trained.detector, verdict=verdict).write(tmp_path / "judged.json"))
     image = str(trained.dicom[0])
     assert run(["detect", judged, image, "-o", tmp_path / "a"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"What its study says of it: {verdict}"
-    assert run(["detect", judged, image, "-o", tmp_path / "b", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == verdict
+    assert answer(["detect", judged, image, "-o", tmp_path / "b"])["verdict"] == verdict
     # A detector of before carries none, and nothing is made up.
     assert run(["detect", model, image, "-o", tmp_path / "c"]) == 0
     assert "What its study says" not in capsys.readouterr().out
@@ -134,7 +133,7 @@ def test_presentation_states_beside_reports_say_the_same(run, trained, model, tm
     assert len(back[0])
 
 
-def test_a_header_without_type_2_attributes_has_documents_all_the_same(run, trained, model, tmp_path, capsys):
+def test_a_header_without_type_2_attributes_has_documents_all_the_same(run, trained, model, tmp_path):
     image = dcmread(trained.dicom[0])
     for name in ("StudyID", "AccessionNumber", "PatientName", "StudyTime"):
         delattr(image, name)
@@ -193,21 +192,6 @@ def test_another_threshold_gives_another_report(run, trained, model, tmp_path):
     assert len(list(tmp_path.glob("*.dcm"))) == 2
 
 
-def test_detections_are_a_table_that_froc_and_show_read(run, trained, model, tmp_path, capsys):
-    path, out = str(trained.png[0]), tmp_path / "out"
-    options = ["--mm-per-px", "0.7", "-o", str(out), "--all-candidates"]
-    assert run(["detect", model, path, *options]) == 0
-    table = read_table(out / "detections.csv", "candidates")
-    assert table["image_id"].unique().tolist() == [trained.png[0].stem]
-    assert table["image"].unique().tolist() == [path]
-    table[["image_id", "x_mm", "y_mm", "radius_mm"]][:1].to_csv(tmp_path / "truth.csv", index=False)
-    files = [str(out / "detections.csv"), str(tmp_path / "truth.csv")]
-    quick = ["--n-images", "1", "--n-bootstrap", "100", "--n-shifts", "0"]
-    assert run(["froc", *files, *quick]) == 0
-    picture = ["-o", str(tmp_path / "x.png"), "--mm-per-px", "0.7", "--candidates", files[0]]
-    assert run(["show", path, *picture]) == 0
-
-
 def test_where_no_image_can_be_used_nothing_is_written(run, model, tmp_path, capsys):
     assert run(["detect", model, tmp_path / "missing.png", "-o", tmp_path / "out"]) == 4
     told = capsys.readouterr().err
@@ -228,9 +212,7 @@ def test_bad_images_are_named_and_the_others_done(run, trained, model, tmp_path,
     assert str(bad) in said.err
     assert "missing.png" in said.err
     assert "in 1 images" in said.out
-    assert pd.read_csv(tmp_path / "out" / "detections.csv", dtype={"candidate_id": str})[
-        "image"
-    ].unique().tolist() == [str(trained.dicom[1])]
+    assert set(pd.read_csv(tmp_path / "out" / "detections.csv")["image"]) == {str(trained.dicom[1])}
 
 
 @pytest.mark.parametrize(
@@ -248,17 +230,6 @@ def test_mistakes_get_one_line(run, trained, model, tmp_path, capsys, options, c
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_that_is_no_detector(run, trained, tmp_path, capsys):
-    assert run(["detect", trained.png[0], trained.png[0], "-o", tmp_path / "out"]) == 4
-    assert run(["detect", tmp_path, trained.png[0], "-o", tmp_path / "out"]) == 4
-    assert "overread run" in capsys.readouterr().err
-
-
-def test_a_folder_without_images(run, model, tmp_path, capsys):
-    assert run(["detect", model, tmp_path]) == 2
-    assert "no image in this folder" in capsys.readouterr().err
-
-
 def test_pictures_have_names_of_their_own():
     paths = [Path("p/a.png"), Path("q/a.png"), Path("r/a-1.png"), Path("r/b.dcm")]
     named = _name_pictures(paths, Path("out"))
@@ -268,22 +239,14 @@ def test_pictures_have_names_of_their_own():
     ]
 
 
-def test_an_input_is_never_overwritten(run, trained, model, tmp_path, capsys):
+def test_an_input_is_never_overwritten(refused, trained, model, tmp_path):
     path = tmp_path / "a.overlay.png"
     shutil.copy(trained.png[0], path)
     shutil.copy(trained.png[0], tmp_path / "a.png")
     before = path.read_bytes()
     arguments = [str(tmp_path), "--mm-per-px", "0.7", "--overlay", "-o", str(tmp_path)]
-    assert run(["detect", model, *arguments]) == 2
-    assert "is one of the files to read" in capsys.readouterr().err
+    assert "is one of the files to read" in refused(["detect", model, *arguments], 2)
     assert path.read_bytes() == before
-
-
-def test_a_dicom_file_without_an_ending_is_found_in_a_folder(run, trained, model, tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    shutil.copy(trained.dicom[0], tmp_path / "in" / "IM0001")
-    assert run(["detect", model, tmp_path / "in", "--json", "-o", tmp_path / "out"]) == 0
-    assert json.loads(capsys.readouterr().out)["images"] == 1
 
 
 def test_folders_within_are_searched_but_for_earlier_results(run, trained, model, tmp_path, capsys):
@@ -293,17 +256,7 @@ def test_folders_within_are_searched_but_for_earlier_results(run, trained, model
     for folder in ("a", "b"):
         shutil.copy(trained.png[0], study / folder / "one.png")
     (study / "notes.txt").write_text("no image")
-    command = [
-        "detect",
-        model,
-        str(study),
-        "--mm-per-px",
-        "0.7",
-        "--overlay",
-        "--json",
-        "-o",
-        str(study / "out"),
-    ]
+    command = ["detect", model, study, "--mm-per-px", "0.7", "--overlay", "--json", "-o", study / "out"]
     for _ in range(2):
         assert run(command) == 0
         assert json.loads(capsys.readouterr().out)["images"] == 2
@@ -343,7 +296,7 @@ def test_anonymous_detections_hold_nothing_of_the_patient(run, trained, model, t
     assert (tmp_path / "out1" / "image-0001.overlay.png").is_file()
 
 
-def test_images_that_it_was_trained_on_are_named(run, trained, tmp_path, capsys):
+def test_images_that_it_was_trained_on_are_named(answer, run, trained, tmp_path, capsys):
     """The PNG of a DICOM file shows the same."""
     seen = TrainingFingerprints.of([str(read_image(trained.dicom[0]).pixel_hash)])
     model = str(replace(trained.detector, seen=seen).write(tmp_path / "detector.json"))
@@ -355,8 +308,7 @@ def test_images_that_it_was_trained_on_are_named(run, trained, tmp_path, capsys)
     assert "does not show how good it is: case0" in said
     table = pd.read_csv(tmp_path / "out" / "detections.csv", dtype={"candidate_id": str})
     assert dict(zip(table["image_id"], table["in_training"], strict=True)) == {"case0": True, "case1": False}
-    assert run([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["images_in_training"] == ["case0"]
+    assert answer(arguments)["images_in_training"] == ["case0"]
 
 
 def test_an_older_detector_does_not_know_its_images(run, trained, model, tmp_path, capsys):

@@ -29,10 +29,9 @@ def study(tmp_path):
     return folder
 
 
-def test_label_studio_there_and_back(run, study, tmp_path, capsys):
+def test_label_studio_there_and_back(answer, run, study, tmp_path):
     tasks, again = tmp_path / "tasks.json", tmp_path / "again"
-    assert run(["export", study, "--output", tasks, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"files": [str(tasks)]}
+    assert answer(["export", study, "--output", tasks]) == {"files": [str(tasks)]}
     back = ["--images", str(study / "images.csv"), "--image-key", "image_id", "--output", str(again)]
     assert run(["import", tasks, *back]) == 0
     pd.testing.assert_frame_equal(read_folder(again).marks, read_folder(study).marks)
@@ -44,14 +43,13 @@ def test_label_studio_there_and_back(run, study, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["dicom-sr", "gsps"])
-def test_dicom_documents_there_and_back(run, tmp_path, capsys, name):
+def test_dicom_documents_there_and_back(answer, run, tmp_path, name):
     study, out, again = tmp_path / "study", tmp_path / "out", tmp_path / "again"
     study.mkdir()
     write_folder(make_mark_set(study), study)
     # As many anonymized files are.
     make_image(study / "a.dcm", "1.2.3.4", without=["StudyID", "AccessionNumber"])
-    assert run(["export", study, "--format", name, "--output", out, "--json"]) == 0
-    files = json.loads(capsys.readouterr().out)["files"]
+    files = answer(["export", study, "--format", name, "--output", out])["files"]
     assert [complaints(Path(file)) for file in files] == [[]] * len(files)
     assert run(["import", *files, "--images", study / "images.csv", "--output", again]) == 0
     names = ["image_id", "reader_id", "mark_id"]

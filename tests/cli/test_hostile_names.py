@@ -80,7 +80,7 @@ def commands(place: Path, name: str) -> list[list[str]]:
     coco, spool = write_coco(place, name), write_spool(place / "spool", name)
     plain, out = name.replace("\0", ""), str(place / "out")
     detections, truth = str(study / "detections.csv"), str(study / "marks.csv")
-    by = ["--reader-key", "rad_id"]
+    by = ["--reader-key", "rad_id", "--mm-per-px", "1", "--derive-readings"]
     given = [
         ["check", study],
         ["check", study, "--json"],
@@ -90,19 +90,8 @@ def commands(place: Path, name: str) -> list[list[str]]:
         ["merge", study, "--json"],
         ["merge", study, "--figure", f"{out}.png", "--image", plain],
         ["import", study / "marks.csv", "--output", f"{out}1"],
-        ["import", coco, "--output", f"{out}2", "--mm-per-px", "1", "--derive-readings", *by],
-        [
-            "import",
-            coco,
-            "--output",
-            f"{out}3",
-            "--mm-per-px",
-            "1",
-            "--label",
-            f"other{plain}",
-            "--derive-readings",
-            *by,
-        ],
+        ["import", coco, "--output", f"{out}2", *by],
+        ["import", coco, "--output", f"{out}3", "--label", f"other{plain}", *by],
         ["export", study, "--output", f"{out}4", "--format", "label-studio"],
         ["export", study, "--output", f"{out}5", "--format", "gsps"],
         ["init", files, "--mm-per-px", "2"],

@@ -81,8 +81,8 @@ def test_a_refusal_does_not_say_that_its_command_cures_all(tmp_path):
         refuse_copies(zip(ids[::2], ids[1::2], strict=True), images, tmp_path)
 
 
-@pytest.fixture(params=[0.0, 1e-6])
-def twins(tmp_path, request):
+@pytest.fixture
+def twins(tmp_path):
     """Write own tables of noise, no pixels: every image twice, under two patients, its features to some digits."""
     random = np.random.default_rng(0)
     names = [f"i{number:02d}" for number in range(20)]
@@ -92,24 +92,18 @@ def twins(tmp_path, request):
         for image, rows in zip(names, values, strict=True):
             image_id = copy + image
             images.append({"image_id": image_id, "patient_id": f"p{image_id}"})
-            for reader in ("A", "B"):
-                mark = {
-                    "x_mm": 20.0,
-                    "y_mm": 20.0,
-                    "semi_major_mm": 5.0,
-                    "semi_minor_mm": 5.0,
-                    "angle_deg": 0.0,
-                }
-                marks.append({"image_id": image_id, "reader_id": reader, "mark_id": f"m{reader}", **mark})
+            marks += [{"image_id": image_id, "reader_id": reader, "mark_id": reader} for reader in "AB"]
             for number, row in enumerate(rows):
                 key = {"image_id": image_id, "candidate_id": f"c{number}"}
                 candidates.append({**key, "x_mm": 20.0 + 30 * number, "y_mm": 20.0, "radius_mm": 5.0})
-                noisy = row + request.param * random.normal(size=len(row))
+                noisy = row + 1e-6 * random.normal(size=len(row))
                 features.append({**key, **{f"f{column}": value for column, value in enumerate(noisy)}})
+    shape = {"x_mm": 20.0, "y_mm": 20.0, "semi_major_mm": 5.0, "semi_minor_mm": 5.0, "angle_deg": 0.0}
+    marks = pd.DataFrame(marks).assign(**shape)
     tables = {"images": images, "marks": marks, "candidates": candidates, "features": features}
     for name, rows in tables.items():
         pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
-    pd.DataFrame(marks)[["image_id", "reader_id"]].to_csv(tmp_path / "readings.csv", index=False)
+    marks[["image_id", "reader_id"]].to_csv(tmp_path / "readings.csv", index=False)
     inputs = '[inputs]\ncandidates = "candidates.csv"\nfeatures = "features.csv"\n'
     (tmp_path / "study.toml").write_text(LIGHT + inputs)
     return tmp_path

@@ -45,7 +45,7 @@ def test_from_files_to_a_sound_study_in_three_commands(files, capsys, kind):
     assert set(read_left_out(folder)) == {f"CXR_{n:03d}.dcm" for n in range(17, 22)} | {"DICOMDIR"}
 
 
-def test_what_is_strange_is_named_with_its_cure_before_anything_is_dropped(run, files, capsys):
+def test_what_is_strange_is_named_with_its_cure_before_anything_is_dropped(answer, run, files, capsys):
     folder, csv, _ = files
     assert run(["init", folder, "--json"]) == 0
     found = {(one["kind"], one["image_id"]) for one in json.loads(capsys.readouterr().out)["findings"]}
@@ -54,8 +54,7 @@ def test_what_is_strange_is_named_with_its_cure_before_anything_is_dropped(run, 
     assert run(["import", csv, "--output", folder, *told]) == 0
     assert len(read_table(folder / "readings.csv", "readings")) == 18 * 4
     capsys.readouterr()
-    assert run(["check", folder, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)["problems"]
+    said = answer(["check", folder])["problems"]
     assert [one["row"] for one in said if "the same pixels" in one["message"]] == [19]
     assert any("--drop CXR_018" in one["remedy"] for one in said)
     assert run(["init", folder, "--drop", "CXR_018,lateral", "--same-patient", "CXR_001=CXR_002"]) == 0
@@ -86,7 +85,7 @@ def test_a_dry_run_shows_and_writes_nothing(run, files, capsys):
     assert not out.exists()
 
 
-def test_a_terminal_is_asked(run, files, capsys, monkeypatch):
+def test_a_terminal_is_asked(run, files, monkeypatch):
     _, csv, _ = files
     out = csv.parent / "other"
     answers = iter(["px", "middle", "corner", "n", "px", "corner", "y"])

@@ -1,5 +1,3 @@
-import json
-
 MARK = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"
 
 
@@ -11,34 +9,10 @@ def study(folder, readers):
     return str(folder)
 
 
-def test_two_readers_are_compared(run, tmp_path, capsys):
-    assert run(["readers", study(tmp_path, ["R1", "R2"]), "--json"]) == 0
-    tables = json.loads(capsys.readouterr().out)
-    assert tables["pairs"][0]["n_both"] == 1
-    assert [row["sensitivity"] for row in tables["readers"]] == [1.0, 1.0]
-
-
-def test_a_single_reader_has_nobody_to_agree_with(run, tmp_path, capsys):
-    assert run(["readers", study(tmp_path, ["R1"]), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["pairs"] == []
+def test_a_single_reader_has_nobody_to_agree_with(answer, tmp_path):
+    assert answer(["readers", study(tmp_path, ["R1"])])["pairs"] == []
 
 
 def test_ids_that_look_like_markup_are_printed_as_they_are(run, tmp_path, capsys):
     assert run(["readers", study(tmp_path, ["[/bold]A", "[red]B"])]) == 0
     assert "[/bold]A" in capsys.readouterr().out
-
-
-def test_a_figure_of_an_unknown_kind_is_refused_before_the_work(run, tmp_path, capsys):
-    assert run(["readers", study(tmp_path, ["R1", "R2"]), "--figure", tmp_path / "f.gif"]) == 2
-    assert capsys.readouterr().out == ""
-
-
-def test_long_ids_are_whole_where_the_terminal_is_narrow(run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    names = ["radiologist-of-the-university-hospital-0001", "radiologist-of-the-university-hospital-0002"]
-    assert run(["readers", study(tmp_path, names)]) == 0
-    told = capsys.readouterr().out
-    assert "…" not in told
-    assert max(map(len, told.splitlines())) <= 80
-    for row in ("0001", "0002", "1.000"):
-        assert row in told

@@ -32,12 +32,11 @@ def test_a_design_becomes_a_page_and_says_how_to_spend(tmp_path, capsys):
     assert (tmp_path / "out" / "tables" / "budgets.csv").is_file()
 
 
-def test_neither_design_nor_demo_is_a_mistake_and_so_are_both(tmp_path, capsys):
+def test_neither_design_nor_demo_is_a_mistake_and_so_are_both(refused, tmp_path):
     place = tmp_path / "design.toml"
     place.write_text(DESIGN)
     assert main(["scenario"]) == 2
-    assert main(["scenario", str(place), "--demo"]) == 2
-    assert "DESIGN.toml, or --demo" in capsys.readouterr().err
+    assert "DESIGN.toml, or --demo" in refused(["scenario", str(place), "--demo"], 2)
 
 
 def test_a_mistake_in_the_design_is_one_line(tmp_path, capsys):

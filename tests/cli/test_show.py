@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from overread.domains import DEFAULT_LIMIT
@@ -27,32 +26,12 @@ def test_show_draws_a_picture(run, folder, capsys):
     assert "5 candidates" in capsys.readouterr().out
 
 
-def test_show_draws_the_candidates_of_a_table(run, folder, capsys):
+def test_show_draws_the_candidates_of_a_table(answer, refused, folder):
     table = folder / "mine.csv"
-    pd.DataFrame(
-        {
-            "image_id": ["z"],
-            "candidate_id": ["1"],
-            "x_mm": [50.0],
-            "y_mm": [60.0],
-            "radius_mm": [5.0],
-            "response": [2.0],
-        }
-    ).to_csv(table, index=False)
-    words = [
-        "show",
-        str(folder / "a.png"),
-        "-o",
-        str(folder / "o.png"),
-        "--mm-per-px",
-        "0.8",
-        "--candidates",
-        str(table),
-    ]
-    assert run([*words, "--image-id", "z", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["candidates"][0]["x_mm"] == 50.0
-    assert run(words) == 2
-    assert "a.png" in capsys.readouterr().err
+    table.write_text("image_id,candidate_id,x_mm,y_mm,radius_mm,response\nz,1,50,60,5,2\n")
+    words = ["show", folder / "a.png", "-o", folder / "o.png", "--mm-per-px", "0.8", "--candidates", table]
+    assert answer([*words, "--image-id", "z"])["candidates"][0]["x_mm"] == 50.0
+    assert "a.png" in refused(words, 2)
 
 
 def test_show_takes_a_table_without_responses_and_never_overwrites_its_image(run, folder, capsys):
@@ -66,12 +45,11 @@ def test_show_takes_a_table_without_responses_and_never_overwrites_its_image(run
     assert image.read_bytes() == before
 
 
-def test_show_draws_the_candidates_of_the_named_finder_up_to_the_shared_limit(run, folder, capsys):
+def test_show_draws_the_candidates_of_the_named_finder_up_to_the_shared_limit(refused, run, folder, capsys):
     words = ["show", str(folder / "a.png"), "-o", str(folder / "o.png"), "--mm-per-px", "0.8", "--json"]
     assert run(words) == 0
     curvature = json.loads(capsys.readouterr().out)["candidates"]
     assert len(curvature) == DEFAULT_LIMIT
     assert run([*words, "--finder", "log"]) == 0
     assert json.loads(capsys.readouterr().out)["candidates"] != curvature
-    assert run([*words, "--finder", "none"]) == 2
-    assert "there are curvature, log" in capsys.readouterr().err
+    assert "there are curvature, log" in refused([*words, "--finder", "none"], 2)

@@ -35,9 +35,8 @@ def test_json_counts_the_study(folder, capsys):
     assert counts["readings"] in range(8, 11)
 
 
-def test_another_seed_is_refused_in_one_line(folder, capsys):
-    assert main(order(folder, "--seed", "5")) == 4
-    assert "another seed" in capsys.readouterr().err
+def test_another_seed_is_refused_in_one_line(refused, folder):
+    assert "another seed" in refused(order(folder, "--seed", "5"), 4)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +49,8 @@ def test_another_seed_is_refused_in_one_line(folder, capsys):
         (["--images-csv", "t.csv"], "folder of backgrounds"),
     ],
 )
-def test_wrong_orders_end_in_a_line(tmp_path, capsys, more, message):
-    assert main(order(tmp_path / "s", *more)) == 2
-    assert message in capsys.readouterr().err
+def test_wrong_orders_end_in_a_line(refused, tmp_path, more, message):
+    assert message in refused(order(tmp_path / "s", *more), 2)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +77,6 @@ def test_a_study_of_fields_is_counted_and_merged(fields, capsys, tmp_path):
     "more",
     [["--format", "dicom"], ["--benchmark", "phantom-1978"], ["--grid-mm", "1"], ["--nodules", "varied"]],
 )
-def test_what_a_field_does_not_have_is_refused(tmp_path, capsys, more):
-    assert main(["simulate", str(tmp_path / "s"), "--kind", "field", *more]) == 2
-    assert "without a scale" in capsys.readouterr().err
+def test_what_a_field_does_not_have_is_refused(refused, tmp_path, more):
+    assert "without a scale" in refused(["simulate", str(tmp_path / "s"), "--kind", "field", *more], 2)
     assert not (tmp_path / "s").exists()

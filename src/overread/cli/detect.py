@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -30,7 +29,7 @@ from overread.files import real_path
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.study import Batch, Detector, Documents, FoundMarks, MarkRate, OperatingPoint
+    from overread.study import Detector, Documents, FoundMarks, MarkRate, OperatingPoint
 
 
 # Beside the results: what was found so far. Without it the same command begins again.
@@ -101,7 +100,8 @@ def detect(
     from overread.study import Batch, Documents, Request, choose_workers, refuse_other_than_dicom
 
     at_least_one(workers=workers)
-    if sr or gsps:
+    with_documents = sr or gsps
+    if with_documents:
         require_extra("pacs", "overread detect --sr or --gsps")
     model = open_detector(detector)
     point = model.operating_point(fp)
@@ -112,11 +112,11 @@ def detect(
     pictures = _name_pictures(paths, output, names if anonymous else None) if overlay else {}
     journal = output / JOURNAL
     refuse_to_overwrite(paths, [table, journal, *pictures.values()])
-    if sr or gsps:
+    if with_documents:
         refuse_other_than_dicom(paths)
     _make_folder(output)
     request = Request(
-        model, point.fp_target, all_candidates=all_candidates, documents=sr or gsps, masks=masks
+        model, point.fp_target, all_candidates=all_candidates, documents=with_documents, masks=masks
     )
     batch = Batch(request, journal, pictures=pictures, n_workers=choose_workers(workers, len(files)))
     ids = dict(zip(paths, names, strict=True))
@@ -125,109 +125,80 @@ def detect(
     if not found:
         _print_bad(batch.bad)
         raise ImageError("not one image could be used; nothing was written")
-    rows = [_name_rows(one, ids[one.path], anonymous=anonymous) for one in found]
-    _write_detections(rows, table, model)
+    _write_detections([_name_rows(one, ids[one.path], anonymous=anonymous) for one in found], table, model)
     kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
-    summary = Summary(
-        model=model,
-        point=point,
-        table=table,
-        batch=batch,
-        n_images=len(found),
-        n_shown=sum(int(one.rows["shown"].sum()) for one in found),
-        in_training=[ids[one.path] for one in found if one.in_training],
-        documents=_document_studies(found, f"Overread {model.name}", output, batch.bad, kinds),
-    )
+    documents = _document_studies(found, f"Overread {model.name}", output, batch.bad, kinds)
     if anonymous:
         # It holds the names of the files, and nothing is left to take up again.
         journal.unlink(missing_ok=True)
-    emit(summary.record(), lambda _: summary.show(), as_json=json)
+    marks = _count_marks(point, found)
+    in_training = [ids[one.path] for one in found if one.in_training]
+    record = {
+        "model": model.name,
+        "trained_on": model.trained_on,
+        "verdict": model.verdict,
+        "fp_target": point.fp_target,
+        "threshold": point.threshold,
+        "images": marks.n_images,
+        "detections": marks.n_marks,
+        "marks_per_image": marks.n_marks / marks.n_images,
+        "marks_per_image_where_locked": point.marks_per_image,
+        "p_value_of_marks_per_image": marks.p_value,
+        "images_in_training": None if model.seen is None else in_training,
+        "table": str(table),
+        "documents": [str(path) for path in documents],
+        "bad_images": {str(path): reason for path, reason in batch.bad.items()},
+        "resumed_images": batch.n_resumed,
+        "images_per_second": batch.n_worked / batch.seconds if batch.n_worked else None,
+    }
+    emit(record, lambda _: _show(record, marks, model), as_json=json)
     return WITH_BAD_IMAGES if batch.bad else 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """What the command tells in the end."""
+def _make_folder(out: Path) -> None:
+    """Make the folder for the results."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file; --output is a folder for the results")
+    out.mkdir(parents=True, exist_ok=True)
 
-    model: Detector
-    point: OperatingPoint
-    table: Path
-    batch: Batch
-    n_images: int
-    n_shown: int
-    in_training: list[str]
-    documents: list[Path]
 
-    @property
-    def marks(self) -> MarkRate:
-        """Marks here, beside those where the threshold was locked."""
-        from overread.study import MarkRate
+def _count_marks(point: OperatingPoint, found: Sequence[FoundMarks]) -> MarkRate:
+    """Count marks here, beside those where the threshold was locked."""
+    from overread.study import MarkRate
 
-        return MarkRate(self.point.record(), self.n_images, self.n_shown)
+    return MarkRate(point.record(), len(found), sum(int(one.rows["shown"].sum()) for one in found))
 
-    @property
-    def images_per_second(self) -> float | None:
-        """Speed of the images done now; None where all were done before."""
-        return self.batch.n_worked / self.batch.seconds if self.batch.n_worked else None
 
-    def record(self) -> dict[str, Any]:
-        """Return all of it, for machines."""
-        return {
-            "model": self.model.name,
-            "trained_on": self.model.trained_on,
-            "verdict": self.model.verdict,
-            "fp_target": self.point.fp_target,
-            "threshold": self.point.threshold,
-            "images": self.n_images,
-            "detections": self.n_shown,
-            "marks_per_image": self.n_shown / self.n_images,
-            "marks_per_image_where_locked": self.point.marks_per_image,
-            "p_value_of_marks_per_image": self.marks.p_value,
-            "images_in_training": None if self.model.seen is None else self.in_training,
-            "table": str(self.table),
-            "documents": [str(path) for path in self.documents],
-            "bad_images": {str(path): reason for path, reason in self.batch.bad.items()},
-            "resumed_images": self.batch.n_resumed,
-            "images_per_second": self.images_per_second,
-        }
-
-    def show(self) -> None:
-        """Say what was found, for people."""
-        point, batch, marks = self.point, self.batch, self.marks
-        _print_bad(batch.bad)
+def _show(record: dict[str, Any], marks: MarkRate, model: Detector) -> None:
+    """Say what was found, for people."""
+    _print_bad(record["bad_images"])
+    print_plain(
+        f"{marks.n_marks} detections in {marks.n_images} images by {model.name} at the threshold for "
+        f"{record['fp_target']:g} false positives per image (score {record['threshold']:.3g}): {record['table']}"
+    )
+    print_plain(marks.tell(), style="yellow" if marks.differs else None)
+    print_plain(f"The detector was trained on {model.trained_on}.")
+    seen = record["images_in_training"]
+    if seen is None:
+        print_plain("It does not say which images those were, so some of these may be among them.")
+    elif seen:
+        more = f" and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
         print_plain(
-            f"{self.n_shown} detections in {self.n_images} images by {self.model.name} at the threshold for "
-            f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {self.table}"
+            f"It was trained on {len(seen)} of these {marks.n_images} images, so what it finds there does not show"
+            f" how good it is: {', '.join(seen[:NAMED])}{more}",
+            style="yellow",
         )
-        print_plain(marks.tell(), style="yellow" if marks.differs else None)
-        print_plain(f"The detector was trained on {self.model.trained_on}.")
-        self._show_training()
-        if not self.model.score_map.is_probability:
-            print_plain(
-                "Its study had too few marks to calibrate with: places have ranks and no probabilities."
-            )
-        if self.images_per_second is None:
-            print_plain("all images were done before")
-        else:
-            before = f"; {batch.n_resumed} were done before" if batch.n_resumed else ""
-            print_plain(f"{self.images_per_second:.2g} images per second{before}")
-        if self.documents:
-            print_plain(f"{len(self.documents)} DICOM documents beside it")
-        if self.model.verdict:
-            print_plain(f"What its study says of it: {self.model.verdict}")
-
-    def _show_training(self) -> None:
-        """Say which of the images the detector was trained on: what it finds there it may know by heart."""
-        if self.model.seen is None:
-            print_plain("It does not say which images those were, so some of these may be among them.")
-        elif self.in_training:
-            count, first = len(self.in_training), ", ".join(self.in_training[:NAMED])
-            more = f" and {count - NAMED} more" if count > NAMED else ""
-            print_plain(
-                f"It was trained on {count} of these {self.n_images} images, so what it finds there does not show"
-                f" how good it is: {first}{more}",
-                style="yellow",
-            )
+    if not model.score_map.is_probability:
+        print_plain("Its study had too few marks to calibrate with: places have ranks and no probabilities.")
+    if record["images_per_second"] is None:
+        print_plain("all images were done before")
+    else:
+        before = f"; {record['resumed_images']} were done before" if record["resumed_images"] else ""
+        print_plain(f"{record['images_per_second']:.2g} images per second{before}")
+    if record["documents"]:
+        print_plain(f"{len(record['documents'])} DICOM documents beside it")
+    if model.verdict:
+        print_plain(f"What its study says of it: {model.verdict}")
 
 
 def _name_rows(found: FoundMarks, image_id: str, *, anonymous: bool) -> pd.DataFrame:
@@ -265,13 +236,6 @@ def _document_studies(
         except InvalidInputError as error:
             bad.update({one.path: f"no DICOM document: {error}" for one in images.values()})
     return written
-
-
-def _make_folder(out: Path) -> None:
-    """Make the folder for the results."""
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is a file; --output is a folder for the results")
-    out.mkdir(parents=True, exist_ok=True)
 
 
 def _gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
@@ -332,7 +296,7 @@ def _write_detections(tables: Sequence[pd.DataFrame], path: Path, model: Detecto
         write_atomically(path, table.to_json(orient="records", double_precision=15).encode())
 
 
-def _print_bad(bad: dict[Path, str]) -> None:
+def _print_bad(bad: Mapping[Any, str]) -> None:
     """Name the images that could not be used, with the reason."""
     for path, reason in bad.items():
         print_plain(f"{path}: {reason.removeprefix(f'{path}: ')}", style="red", stderr=True)

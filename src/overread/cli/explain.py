@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,8 @@ def explain(
     """
     at_least_one(top=top)
     model = open_detector(detector)
-    point = _choose_point(model, fp)
+    # A study whose scores reached no threshold has locked none.
+    point = None if fp is None and not model.operating_points else model.operating_point(fp)
     file = find_image(image, detector, mm_per_px=parse_spacing(mm_per_px))
     read = model.read_image(file.path, mm_per_px=file.mm_per_px, masks=masks)
     try:
@@ -74,31 +76,22 @@ def explain(
     except InvalidInputError as error:
         raise InvalidInputError(f"{image}: {error}") from error
     shown = _find_shown(model, explained, point)
-    emit(
-        _record(explained, point, shown),
-        lambda _: _show(model, explained, point, shown, top, formulas=formulas),
-        as_json=json,
-    )
 
+    def show(_: Any) -> None:
+        _print_wrapped(_tell_shown(explained, point, shown))
+        _print_wrapped(_tell_place(explained, model.unit))
+        _print_contributions(model, explained.contributions, top, formulas=formulas)
 
-def _show(
-    model: Detector,
-    explained: Explanation,
-    point: OperatingPoint | None,
-    shown: pd.DataFrame,
-    top: int,
-    *,
-    formulas: bool,
-) -> None:
-    """Say whether the candidate is shown, where it is, and what adds to its score."""
-    _print_wrapped(_tell_shown(explained, point, shown))
-    _print_wrapped(_tell_place(explained, model.unit))
-    _print_contributions(model, explained.contributions, top, formulas=formulas)
-
-
-def _choose_point(model: Detector, fp: float | None) -> OperatingPoint | None:
-    """Return the operating point that is asked for, else the detector's own; None where nothing is locked."""
-    return None if fp is None and not model.operating_points else model.operating_point(fp)
+    row, parts = explained.candidate, explained.contributions
+    record = {
+        "candidate_id": row["candidate_id"],
+        "score": float(row["score"]),
+        "shown": row["candidate_id"] in set(shown["candidate_id"]),
+        "fp_target": None if point is None else point.fp_target,
+        "threshold": None if point is None else point.threshold,
+        "contributions": parts.astype(object).where(parts.notna(), None).to_dict("records"),
+    }
+    emit(record, show, as_json=json)
 
 
 def _find_shown(model: Detector, explained: Explanation, point: OperatingPoint | None) -> pd.DataFrame:
@@ -121,46 +114,25 @@ def _tell_shown(explained: Explanation, point: OperatingPoint | None, shown: pd.
         return f"Candidate {name} is not shown: its score {score:.3f} is below {threshold}."
     if name in set(shown["candidate_id"]):
         return f"Candidate {name} is shown: its score {score:.3f} reaches {threshold}."
+    distance = ((shown["x"] - row["x"]) ** 2 + (shown["y"] - row["y"]) ** 2) ** 0.5
+    strongest = shown.loc[distance < shown["radius"].clip(lower=row["radius"]), "candidate_id"].iloc[0]
     return (
         f"Candidate {name} is not shown, though its score {score:.3f} reaches {threshold}: it lies on a stronger one, "
-        f"{_find_cover(row, shown)}."
+        f"{strongest}."
     )
-
-
-def _find_cover(row: pd.Series[Any], shown: pd.DataFrame) -> str:
-    """Return the id of the strongest candidate that is shown and that this one lies on."""
-    distance = ((shown["x"] - row["x"]) ** 2 + (shown["y"] - row["y"]) ** 2) ** 0.5
-    return str(shown.loc[distance < shown["radius"].clip(lower=row["radius"]), "candidate_id"].iloc[0])
 
 
 def _tell_place(explained: Explanation, unit: str) -> str:
     """Write probability, rank and place of the candidate."""
     from overread.tables import UNIT_WORDS
 
-    length = UNIT_WORDS[unit]
-    row, n_candidates = explained.candidate, len(explained.all_candidates)
-    probability = row["probability"]
-    certainty = (
-        ""
-        if probability != probability
-        else f"Its probability is {probability:.2f}, on the scale of soft labels. "
-    )
+    length, row = UNIT_WORDS[unit], explained.candidate
+    known = not math.isnan(row["probability"])
+    certainty = f"Its probability is {row['probability']:.2f}, on the scale of soft labels. " if known else ""
     return (
-        f"{certainty}Rank {row['rank']} of {n_candidates} candidates of the image; x {row['x']:.1f} {length}, "
-        f"y {row['y']:.1f} {length}, radius {row['radius']:.1f} {length}."
+        f"{certainty}Rank {row['rank']} of {len(explained.all_candidates)} candidates of the image; "
+        f"x {row['x']:.1f} {length}, y {row['y']:.1f} {length}, radius {row['radius']:.1f} {length}."
     )
-
-
-def _record(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> dict[str, Any]:
-    row, parts = explained.candidate, explained.contributions
-    return {
-        "candidate_id": row["candidate_id"],
-        "score": float(row["score"]),
-        "shown": row["candidate_id"] in set(shown["candidate_id"]),
-        "fp_target": None if point is None else point.fp_target,
-        "threshold": None if point is None else point.threshold,
-        "contributions": parts.astype(object).where(parts.notna(), None).to_dict("records"),
-    }
 
 
 def _print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
@@ -183,17 +155,11 @@ def _print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, form
 
 def _print_wrapped(text: str, *, before: str | None = None) -> None:
     """Print a text in lines of the terminal's width, after a number or in its column; no word is broken."""
-    from textwrap import fill
+    from textwrap import TextWrapper
 
-    left = "" if before is None else " " * INDENT
-    first = "" if before is None else before.ljust(INDENT)
-    print_plain(
-        fill(
-            text,
-            max(make_console().width, NARROWEST),
-            initial_indent=first,
-            subsequent_indent=left,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+    wrapper = TextWrapper(
+        max(make_console().width, NARROWEST), break_long_words=False, break_on_hyphens=False
     )
+    if before is not None:
+        wrapper.initial_indent, wrapper.subsequent_indent = before.ljust(INDENT), " " * INDENT
+    print_plain(wrapper.fill(text))

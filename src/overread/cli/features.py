@@ -34,11 +34,7 @@ features = App(
 
 @features.default
 def list_features(
-    *,
-    family: str | None = None,
-    search: str | None = None,
-    pictures: Flag = False,
-    json: Flag = False,
+    *, family: str | None = None, search: str | None = None, pictures: Flag = False, json: Flag = False
 ) -> None:
     """List the features.
 

@@ -21,7 +21,7 @@ from overread.froc import CHANCE_SHIFTS, FP_TARGETS, OPERATING_FP
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from overread.cli._froc_inputs import FrocEvaluation, ScoredModel
+    from overread.cli._froc_inputs import FrocEvaluation
     from overread.froc import Matching
 
 
@@ -70,16 +70,20 @@ def froc(
     counting
         What a hit is and how hits are counted.
     """
-    from overread.cli._froc_inputs import check_before_work, load_evaluation, make_counting
+    from overread._plots import figure_kind
+    from overread.cli._froc_inputs import load_evaluation, make_counting
 
     draws = resampling or Resampling()
     draws.check()
-    check_before_work(figure, n_shifts=n_shifts)
+    if figure is not None:
+        figure_kind(figure)
+    if n_shifts < 0:
+        raise UsageError(f"--n-shifts {n_shifts}: 0 or more")
     if locked is not None and fp is not None:
         raise UsageError("--fp has no effect with --locked, whose threshold is fixed: leave it out")
     targets = fp or FP_TARGETS
     evaluation = load_evaluation((scores,), truth, reading or ReadingOptions(), make_counting(counting))
-    matchings = {model.name: evaluation.matching(model) for model in evaluation.models}
+    matchings = evaluation.matchings()
     if (lock or locked) and len(matchings) > 1:
         raise UsageError(f"--lock and --locked need one model; choose it by --score: {', '.join(matchings)}")
     if locked is not None:
@@ -103,19 +107,21 @@ def _report_models(
     """Everything that is known of each model, as plain records."""
     from overread._terminal import ProgressBar, begin_work
 
-    first = next(iter(matchings.values()))
-    report: dict[str, Any] = summarize(evaluation, first) | {"level": draws.level, "models": []}
-    for model in evaluation.models:
-        matching = matchings[model.name]
-        with ProgressBar(), begin_work(model.name, None):
-            report["models"].append(
-                {"name": model.name, "n_reached": int(matching.gt_reached.sum())}
-                | {"points": _point_records(matching, fp, draws)}
-                | {"other_treatment": _other_records(matching, fp, draws)}
-                | {"chance": _chance_records(evaluation, model, fp, draws.seed, n_shifts)}
-                | {"figures_of_merit": _figure_records(matching, draws)}
+    models = []
+    for name, matching in matchings.items():
+        with ProgressBar(), begin_work(name, None):
+            models.append(
+                {
+                    "name": name,
+                    "n_reached": int(matching.gt_reached.sum()),
+                    "points": _point_records(matching, fp, draws),
+                    "other_treatment": _other_records(matching, fp, draws),
+                    "chance": _chance_records(evaluation, name, fp, draws.seed, n_shifts),
+                    "figures_of_merit": _figure_records(matching, draws),
+                }
             )
-    return report
+    first = next(iter(matchings.values()))
+    return summarize(evaluation, first) | {"level": draws.level, "models": models}
 
 
 def summarize(evaluation: FrocEvaluation, matching: Matching) -> dict[str, Any]:
@@ -139,11 +145,8 @@ def _point_records(matching: Matching, fp: tuple[float, ...], draws: Resampling)
     """One record per FP target, each measure with its interval."""
     from overread.froc import bootstrap
 
-    return _records_of(
-        bootstrap(matching, fp_targets=fp, n_bootstrap=draws.n_bootstrap, seed=draws.seed).intervals(
-            draws.level
-        )
-    )
+    drawn = bootstrap(matching, fp_targets=fp, n_bootstrap=draws.n_bootstrap, seed=draws.seed)
+    return _records_of(drawn.intervals(draws.level))
 
 
 def _records_of(intervals: Any) -> list[dict[str, Any]]:
@@ -171,7 +174,7 @@ def _other_records(matching: Matching, fp: tuple[float, ...], draws: Resampling)
 
 
 def _chance_records(
-    evaluation: FrocEvaluation, model: ScoredModel, fp: tuple[float, ...], seed: int, n_shifts: int
+    evaluation: FrocEvaluation, model: str, fp: tuple[float, ...], seed: int, n_shifts: int
 ) -> dict[str, Any] | None:
     """Chance level: what the same candidates find on other images; None with only one image."""
     from overread.froc import chance_level
@@ -179,7 +182,7 @@ def _chance_records(
     if len(evaluation.images) < 2 or n_shifts == 0:
         return None
     chance = chance_level(
-        model.candidates,
+        evaluation.models[model],
         evaluation.truth,
         evaluation.images,
         fp_targets=fp,
@@ -201,11 +204,11 @@ def _figure_records(matching: Matching, draws: Resampling) -> list[dict[str, Any
 
     from overread.froc import estimate_figures, whole_curve_figures
 
-    figures = whole_curve_figures(matching)
     if not matching.n_gts:
         return []
-    found = estimate_figures(matching, figures, **vars(draws))
-    return [asdict(figure) for figure in found]
+    return [
+        asdict(figure) for figure in estimate_figures(matching, whole_curve_figures(matching), **vars(draws))
+    ]
 
 
 def _lock_threshold(matchings: dict[str, Matching], path: Path, fp_target: float) -> dict[str, Any]:
@@ -257,8 +260,7 @@ def draw_curves(matchings: dict[str, Matching], path: Path, fp: tuple[float, ...
 
 
 TREATMENTS = {"ignore": "ignored", "fp": "counted as false positives"}
-
-
+COMPARED = {"gt_sensitivity": "GTs", "image_sensitivity": "images"}
 PLAIN: dict[str, Any] = {"title_justify": "left", "caption_justify": "left", "padding": (0, 1, 0, 0)}
 
 
@@ -282,12 +284,9 @@ def _print(text: str) -> None:
 
 def _print_summary(report: dict[str, Any]) -> None:
     """Sizes, rule and resampling that the numbers rest on."""
-    single = report["n_single_reader_gts"]
-    extra = (
-        f"; {single} single-reader GTs, candidates on them: {report['counting']['single_reader']}"
-        if single
-        else ""
-    )
+    single, extra = report["n_single_reader_gts"], ""
+    if single:
+        extra = f"; {single} single-reader GTs, candidates on them: {report['counting']['single_reader']}"
     _print(
         f"{report['n_images']} images (from {report['images_from']}), "
         f"{report['n_gts']} GTs to find in {report['n_positive_images']} of them{extra}"
@@ -306,15 +305,11 @@ def _print_points(report: dict[str, Any], model: dict[str, Any]) -> None:
     console = make_console()
     console.print(_points_table(model["name"], model["points"], by_chance, caption=_caption(report, model)))
     for figure in model["figures_of_merit"]:
-        limits = (
-            "no interval"
-            if math.isnan(figure["lower"])
-            else f"{figure['lower']:.3f} to {figure['upper']:.3f}"
-        )
-        _print(f"{figure['figure']} {figure['estimate']:.3f} ({limits})")
+        limits = f"{figure['lower']:.3f} to {figure['upper']:.3f}"
+        known = limits if not math.isnan(figure["lower"]) else "no interval"
+        _print(f"{figure['figure']} {figure['estimate']:.3f} ({known})")
     if other:
-        treatment = TREATMENTS[other["single_reader"]]
-        title = f"The same, candidates on single-reader GTs {treatment}"
+        title = f"The same, candidates on single-reader GTs {TREATMENTS[other['single_reader']]}"
         console.print(_points_table(title, other["points"], None))
 
 
@@ -399,27 +394,28 @@ def print_comparison(report: dict[str, Any]) -> None:
     """Differences at the FP targets, of the whole curve, and what they say in words."""
     _print_summary(report)
     first, second = report["first"], report["second"]
-    rows = [
-        [
-            f"{row['fp_target']:g}",
-            {"gt_sensitivity": "GTs", "image_sensitivity": "images"}[row["measure"]],
-            percent(row["first"]),
-            percent(row["second"]),
-            _difference(row, scale=100, digits=1),
-            _p_text(row["p_permutation"]),
-        ]
-        for row in report["points"]
-    ] + [
-        [
-            "all",
-            row["figure"],
-            f"{row['first']:.3f}",
-            f"{row['second']:.3f}",
-            _difference(row, scale=1, digits=3),
-            _p_text(row["p_permutation"]),
-        ]
-        for row in report["figures_of_merit"]
-    ]
+    rows = []
+    for row in (*report["points"], *report["figures_of_merit"]):
+        if "figure" in row:
+            cells = ["all", row["figure"], *(f"{row[model]:.3f}" for model in ("first", "second"))]
+            scale, digits = 1.0, 3
+        else:
+            cells = [
+                f"{row['fp_target']:g}",
+                COMPARED[row["measure"]],
+                percent(row["first"]),
+                percent(row["second"]),
+            ]
+            scale, digits = 100.0, 1
+        limits = row["difference"], row["lower"], row["upper"]
+        p = row["p_permutation"]
+        rows.append(
+            [
+                *cells,
+                difference_with_limits(*limits, scale=scale, digits=digits),
+                "-" if math.isnan(p) else f"{p:.3f}",
+            ]
+        )
     columns = [("FP/image", 8), ("of", 6), (first, 6), (second, 6), ("difference", 25), ("p", 5)]
     caption = f"sensitivity in per cent, {100 * report['level']:g} % intervals; p by permutation"
     table = _sized_table(columns, rows, title=f"{second} minus {first}", caption=caption)
@@ -431,11 +427,3 @@ def print_comparison(report: dict[str, Any]) -> None:
 
 def _limits(measure: dict[str, float]) -> str:
     return percent_with_limits(measure["estimate"], measure["lower"], measure["upper"])
-
-
-def _difference(row: dict[str, float], *, scale: float, digits: int) -> str:
-    return difference_with_limits(row["difference"], row["lower"], row["upper"], scale=scale, digits=digits)
-
-
-def _p_text(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}"

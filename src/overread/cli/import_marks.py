@@ -10,8 +10,8 @@ import math
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,20 +39,12 @@ from overread.tables import likeness_of, visible_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.marks import Layout, SheetOptions, Spacings
+    from overread.marks import Layout, Spacings
 
 
 FORMAT_HELP = "auto looks at the content, or: " + ", ".join(
     f"{entry.name} ({entry.description})" for entry in FORMATS.values()
 )
-
-
-@dataclass(frozen=True)
-class MarkSource:
-    """A file to read, and its reader where the user names him."""
-
-    file: Path
-    reader: str | None = None
 
 
 def import_marks(
@@ -124,31 +116,46 @@ def import_marks(
         Options of the formats, as `overread.marks.FORMATS` lists them.
     """
     from overread._commands import print_warnings
+    from overread._terminal import ProgressBar, count_steps
     from overread.tables import check_readings, raise_or_warn
 
     study, stays = _find_study(output, images)
     given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "scale": _parse_scale(scale)}
     options = {name: value for name, value in given.items() if value is not None and value is not False}
-    sources = [*(MarkSource(file) for file in files), *map(_parse_reader, reader or [])]
-    if not sources:
+    if not files and not reader:
         raise UsageError("no file to import; try: overread import --help")
     rule = ReadingRule(
         readings, None if readers is None else _split_names(readers), all_read_all=all_read_all
     )
     with print_warnings():
-        parts = _read_all(
-            sources, format, options, Reading(study, rule, drop_unknown=drop_unknown, yes=yes, quiet=json)
-        )
+        sources = _list_sources(files, reader or [], format)
+        for source in sources:
+            source.settle(options, study, rule, yes=yes, quiet=json)
+        with ProgressBar():
+            parts = [
+                read_marks(
+                    source.file, source.format, study=study, drop_unknown=drop_unknown, **source.options
+                )
+                for source in count_steps("reading: files", sources)
+            ]
+        if study is None and not any(source.format == "plain" for source in sources):
+            # One image has one id in all of them.
+            parts = with_ids_of_files(parts)
         found = _rename_readers(combine(parts), reader_names)
-        if label:
-            found = _select_labels(found, label)
-        found = rule.apply(found, study)
+        found = rule.apply(_select_labels(found, label), study)
         raise_or_warn(check_readings(found.readings))
     written = []
     if not dry_run:
         ending = "parquet" if parquet else "csv"
         written = write_folder(found, output, ending=ending, overwrite=overwrite, keep_images=stays)
-    counts = _count(found)
+    n_marked = len(found.marks[["image_id", "reader_id"]].drop_duplicates())
+    counts = {
+        "images": len(found.images),
+        "readers": int(found.readings["reader_id"].nunique()),
+        "readings": len(found.readings),
+        "readings_without_marks": len(found.readings) - n_marked,
+        "marks": len(found.marks),
+    }
     emit(
         {**counts, "files": [str(path) for path in written]},
         lambda _: print_counts(counts, show_edge=False, right=slice(1, 2)),
@@ -231,15 +238,57 @@ class ReadingRule:
         return replace(told, images=images)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How files are read: into which study, by which rule of readings, with or without questions."""
+@dataclass
+class MarkSource:
+    """A file to read, its reader where the user names them, its format and the options to read it by."""
 
-    study: StudyImages | None
-    rule: ReadingRule
-    drop_unknown: bool
-    yes: bool
-    quiet: bool
+    file: Path
+    reader: str | None
+    format: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def settle(
+        self, given: dict[str, Any], study: StudyImages | None, rule: ReadingRule, *, yes: bool, quiet: bool
+    ) -> None:
+        """Find the options: those given, its reader, its readings where they are told, what its columns mean."""
+        from overread.marks import Spacings
+
+        self.options = {**given, "reader": self.reader} if self.reader else dict(given)
+        entry = FORMATS.get(self.format)
+        if rule.is_told and entry is not None and "derive_readings" in {one.name for one in entry.options}:
+            self.options["derive_readings"] = True
+        if self.format == "sheet":
+            spacings = Spacings.of(given.get("mm_per_px"), None if study is None else study.table)
+            self.options |= settle_sheet(
+                self.file,
+                given,
+                spacings,
+                has_reader=self.reader is not None,
+                readings_told=rule.is_told or "derive_readings" in given,
+                yes=yes,
+                quiet=quiet,
+            )
+
+
+def _list_sources(files: tuple[Path, ...], readers: list[str], format_: str) -> list[MarkSource]:
+    """Files, those of one reader last, with the format that each has."""
+    named = [*((file, None) for file in files), *map(_parse_reader, readers)]
+    return [
+        MarkSource(file, reader, detect_format(file) if format_ == "auto" else format_)
+        for file, reader in named
+    ]
+
+
+def _next_step(out: Path, written: list[Path], *, has_images: bool) -> str:
+    """Say what comes after an import."""
+    place = shlex.quote(str(out))
+    if not written:
+        return "the same command without --dry-run"
+    return (
+        f"overread run {place}"
+        if has_images
+        else f"put the image files into {place}, then: overread init {place}"
+    )
 
 
 def _split_names(text: str) -> list[str]:
@@ -268,10 +317,7 @@ def _rename_readers(found: MarkSet, text: str | None) -> MarkSet:
     if any(len(alike) > 1 for alike in spellings.values()):
         raise UsageError(f"--reader-names {text!r}: two readers would become one")
     marks, readings = (
-        table.assign(reader_id=[names.get(name, name) for name in table["reader_id"]]).astype(
-            {"reader_id": "str"}
-        )
-        for table in (found.marks, found.readings)
+        table.assign(reader_id=table["reader_id"].replace(names)) for table in (found.marks, found.readings)
     )
     left_out = frozenset((image, names.get(name, name)) for image, name in found.left_out)
     readings = readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True)
@@ -291,23 +337,13 @@ def _say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
         )
 
 
-def _next_step(out: Path, written: Sequence[Path], *, has_images: bool) -> str:
-    """Say what comes after an import."""
-    place = shlex.quote(str(out))
-    if not written:
-        return "the same command without --dry-run"
-    if has_images:
-        return f"overread run {place}"
-    return f"put the image files into {place}, then: overread init {place}"
-
-
-def _options_of_formats() -> list[inspect.Parameter]:
-    """Make the command's parameters of the formats' own options, one for all formats that share it."""
+def _offer_options_of_formats(command: Callable[..., None]) -> None:
+    """Give the command a signature in which the formats' options stand one by one, each once for all that share it."""
     owners: dict[Option, list[str]] = {}
     for entry in FORMATS.values():
         for option in entry.options:
             owners.setdefault(option, []).append(entry.name)
-    return [
+    offered = [
         inspect.Parameter(
             option.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -319,80 +355,26 @@ def _options_of_formats() -> list[inspect.Parameter]:
         )
         for option, names in owners.items()
     ]
-
-
-def _offer_options_of_formats(command: Callable[..., None]) -> None:
-    """Give the command a signature in which the formats' options stand one by one, for the command line to read."""
     own = inspect.signature(command)
     named = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    parameters = [*named, *_options_of_formats()]
-    command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__signature__ = own.replace(parameters=[*named, *offered])  # type: ignore[attr-defined]
 
 
 _offer_options_of_formats(import_marks)
 
 
-def _parse_reader(text: str) -> MarkSource:
+def _parse_reader(text: str) -> tuple[Path, str]:
     """File and reader of NAME=FILE."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
         raise UsageError(f"--reader {text!r}: write NAME=FILE")
-    return MarkSource(Path(file), name)
+    return Path(file), name
 
 
-def _read_all(
-    sources: list[MarkSource], format_: str, options: dict[str, Any], reading: Reading
-) -> list[MarkSet]:
-    """Read every file, and show how many are read; one image has one id in all of them."""
-    from overread._terminal import ProgressBar, count_steps
-
-    formats = [detect_format(source.file) if format_ == "auto" else format_ for source in sources]
-    told = [
-        {**options, **_options_for(source, name, options, reading)}
-        for source, name in zip(sources, formats, strict=True)
-    ]
-    with ProgressBar():
-        found = [
-            read_marks(source.file, name, study=reading.study, drop_unknown=reading.drop_unknown, **own)
-            for source, name, own in count_steps(
-                "reading: files", list(zip(sources, formats, told, strict=True))
-            )
-        ]
-    exact = reading.study is not None or "plain" in formats
-    return found if exact else with_ids_of_files(found)
-
-
-def _options_for(
-    source: MarkSource, format_: str, options: dict[str, Any], reading: Reading
-) -> dict[str, Any]:
-    """Find the options of one file: its reader, its readings where they are told, and what its columns mean."""
-    entry = FORMATS.get(format_)
-    own: dict[str, Any] = {"reader": source.reader} if source.reader else {}
-    if (
-        entry is not None
-        and reading.rule.is_told
-        and "derive_readings" in {one.name for one in entry.options}
-    ):
-        own["derive_readings"] = True
-    if format_ == "sheet":
-        from overread.marks import Spacings
-
-        table = None if reading.study is None else reading.study.table
-        spacings = Spacings.of(options.get("mm_per_px"), table)
-        own |= settle_sheet(
-            source.file,
-            options,
-            spacings,
-            has_reader=source.reader is not None,
-            readings_told=reading.rule.is_told or "derive_readings" in options,
-            yes=reading.yes,
-            quiet=reading.quiet,
-        )
-    return own
-
-
-def _select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
-    """Keep the marks of some labels."""
+def _select_labels(found: MarkSet, labels: list[str] | None) -> MarkSet:
+    """Keep the marks of some labels; of all where none is named."""
+    if not labels:
+        return found
     kept = keep_labels(found, labels)
     others = found.marks.loc[~found.marks["label"].isin(labels), "label"].value_counts()
     if len(others):
@@ -401,18 +383,9 @@ def _select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
     return kept
 
 
-def _count(found: MarkSet) -> dict[str, int]:
-    marked = found.marks[["image_id", "reader_id"]].drop_duplicates()
-    return {
-        "images": len(found.images),
-        "readers": int(found.readings["reader_id"].nunique()),
-        "readings": len(found.readings),
-        "readings_without_marks": len(found.readings) - len(marked),
-        "marks": len(found.marks),
-    }
-
-
 EXAMPLES = 3
+# In English, German, French, Spanish and Italian.
+YES = ("y", "yes", "j", "ja", "o", "s")
 OPTIONS = ("columns", "xy", "unit", "angle", "decimal", "sheet", "radius_mm")
 
 
@@ -445,21 +418,12 @@ def settle_sheet(
     if layout.questions or not readings_told:
         open_ = [*map(str, layout.questions), *([] if readings_told else [WHO_READ])]
         raise UsageError(f"{path}: " + "\n".join(open_))
-    if (
-        can_ask
-        and not yes
-        and input("Is this right? [y/N] ").strip().lower() not in ("y", "yes", "j", "ja", "o", "s")
-    ):
+    if can_ask and not yes and input("Is this right? [y/N] ").strip().lower() not in YES:
         raise UsageError("nothing was imported; say what the columns are with --columns, or see --help")
     if layout.doubts and not yes and not can_ask:
         raise UsageError(f"{path}: " + "\n".join(layout.doubts) + "\nor take what is shown with --yes")
-    return _settled_options(layout)
-
-
-def _settled_options(layout: Layout) -> dict[str, Any]:
-    """Options that leave nothing to guess."""
-    options: SheetOptions = replace(layout.options, columns=layout.columns_option())
-    return {name: value for name in OPTIONS if (value := getattr(options, name)) is not None}
+    settled = replace(layout.options, columns=layout.columns_option())
+    return {name: value for name in OPTIONS if (value := getattr(settled, name)) is not None}
 
 
 def _ask_for(layout: Layout) -> str:
@@ -478,12 +442,12 @@ def _show_layout(path: Path, layout: Layout) -> None:
     header = ("what", "column", *(f"row {row}" for row in layout.sheet.numbers[:EXAMPLES]))
     rows = [(role, name, *layout.sheet.column(name)[:EXAMPLES]) for role, name in layout.columns.items()]
     print_table(header, rows, show_edge=False)
-    told = [
-        *layout.sheet.notes,
-        *(["decimal commas"] if layout.options.decimal == "comma" else []),
-        *([f"lengths in {layout.options.unit}"] if layout.options.unit else []),
-        *([f"x and y are the {layout.options.xy}"] if layout.options.xy else []),
-        *([f"angles {layout.options.angle}"] if layout.options.angle else []),
-        *([f"not used: {', '.join(layout.unused)}"] if layout.unused else []),
-    ]
-    print_plain("; ".join(told))
+    options = layout.options
+    told = {
+        "decimal commas": options.decimal == "comma",
+        f"lengths in {options.unit}": options.unit,
+        f"x and y are the {options.xy}": options.xy,
+        f"angles {options.angle}": options.angle,
+        f"not used: {', '.join(layout.unused)}": layout.unused,
+    }
+    print_plain("; ".join([*layout.sheet.notes, *(words for words, holds in told.items() if holds)]))

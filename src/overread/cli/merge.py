@@ -87,7 +87,18 @@ def merge(
         with print_warnings():
             drawn = _draw_images(found.tables, truth, source.study, image, pixels, mm_per_px, unit=found.unit)
             save_figure(drawn, figure)
-    summary = _sum_up(found.tables, truth)
+    of_golden = truth[truth["golden"]]
+    summary = {
+        "images": int(readings["image_id"].nunique()),
+        "readers": int(readings["reader_id"].nunique()),
+        "readings": len(readings),
+        "marks": len(marks),
+        "objects": len(truth),
+        "golden": len(of_golden),
+        "images_with_objects": int(truth["image_id"].nunique()),
+        "images_with_golden": int(of_golden["image_id"].nunique()),
+        "objects_marked_twice_by_a_reader": _count_marked_twice(marks, truth),
+    }
     curve = threshold_curve(marks, readings, options=found.options, unit=found.unit)
     thresholds = curve and {
         "option": curve.option,
@@ -190,28 +201,10 @@ def _read_array(path: Path) -> Any:
             raise FormatError(f"{path}: cannot be read as a NumPy file (.npy)") from error
 
 
-def _sum_up(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
-    """Numbers that tell what was merged into what."""
-    return {
-        "images": int(tables.readings["image_id"].nunique()),
-        "readers": int(tables.readings["reader_id"].nunique()),
-        "readings": len(tables.readings),
-        "marks": len(tables.marks),
-        "objects": len(truth),
-        "golden": int(truth["golden"].sum()),
-        "images_with_objects": int(truth["image_id"].nunique()),
-        "images_with_golden": int(truth.loc[truth["golden"], "image_id"].nunique()),
-        "objects_marked_twice_by_a_reader": _count_marked_twice(tables.marks, truth),
-    }
-
-
 def _count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
     """Count the objects of which a reader drew two marks or more."""
-    members = (
-        truth[["image_id", "truth_id", "mark_ids"]]
-        .explode("mark_ids")
-        .rename(columns={"mark_ids": "mark_id"})
-    )
+    members = truth[["image_id", "truth_id", "mark_ids"]].explode("mark_ids")
+    members = members.rename(columns={"mark_ids": "mark_id"})
     known = members.astype("str").merge(marks[["image_id", "mark_id", "reader_id"]].astype("str"))
     return int(known[known.duplicated(["truth_id", "reader_id"])]["truth_id"].nunique())
 

@@ -9,11 +9,7 @@ from overread.errors import UsageError
 
 
 def report(
-    run: Path,
-    *,
-    output: OutputPath | None = None,
-    figures: Path | None = None,
-    latex: bool = False,
+    run: Path, *, output: OutputPath | None = None, figures: Path | None = None, latex: bool = False
 ) -> int:
     """Write the page and the model card of a finished run again; nothing is computed, no image is opened.
 

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
-from overread._commands import (
-    Flag,
-    OutputPath,
-    at_least_one,
-    check_seed,
-    emit,
-    option_name,
-    print_counts,
-)
+from overread._commands import Flag, OutputPath, at_least_one, check_seed, emit, option_name, print_counts
 from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import UsageError
 
-# Options beside the folder, and what they are where nothing is asked for; PNG is what fields are anyway.
-NOT_ASKED: dict[str, tuple[Any, ...]] = {
-    "n_images": (None,),
-    "readers": (None,),
-    "nodules": ("plain",),
-    "backgrounds": (None,),
-    "images_csv": (None,),
-    "benchmark": (None,),
-    "format": (None, "png"),
-    "grid_mm": (0.7,),
-    "seed": (0,),
-}
 # A frozen benchmark takes none of these.
 NOT_FOR_BENCHMARKS = ("n_images", "readers", "nodules", "grid_mm", "seed")
 # Options that only some kinds of cohorts take.
@@ -123,8 +104,10 @@ def simulate(
 
 
 def _refuse_without_effect(names: Iterable[str], reason: str, given: Mapping[str, Any]) -> None:
+    """Refuse options that are given, where they would do nothing; PNG is what fields are anyway."""
+    defaults = signature(simulate).parameters
     for name in names:
-        if given[name] not in NOT_ASKED[name]:
+        if given[name] != defaults[name].default and (name, given[name]) != ("format", "png"):
             raise UsageError(f"{option_name(name)} does not go with {reason}")
 
 
