@@ -86,11 +86,7 @@ def test_matching_is_that_of_the_tables_alone(cohort: Cohort) -> None:
     split = cohort.split("test")
     scores = np.random.default_rng(0).normal(size=len(split.candidates))
     alone = match_detections(
-        split.candidates,
-        split.truth,
-        split.images,
-        scores=scores,
-        counting=split.counting,
+        split.candidates, split.truth, split.images, scores=scores, counting=split.counting
     )
     found = split.matching.with_scores(scores)
     assert found.fingerprint() == alone.fingerprint()

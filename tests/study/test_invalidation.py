@@ -146,13 +146,7 @@ def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
         long(
             "[models]",
             "[models]\nstandard_errors = 1.5",
-            {
-                "paper_choice",
-                "grid_soft",
-                *(f"tuning_{name}" for name in MODELS),
-                "supported",
-                "results",
-            },
+            {"paper_choice", "grid_soft", *(f"tuning_{name}" for name in MODELS), "supported", "results"},
         ),
         ("[b1]", "[boosted]\nn_trees = [7]\n[b1]", set()),
         long(

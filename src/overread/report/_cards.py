@@ -51,15 +51,7 @@ def _make_environment() -> Environment:
 
 
 def write_model_card(results: StudyResults, head: RunHead) -> str:
-    """Fill the card, as Markdown; names are escaped.
-
-    Parameters
-    ----------
-    results
-        Every number on the card.
-    head
-        Names, id and date of the run.
-    """
+    """Fill the card, as Markdown; names are escaped."""
     model, told = results.model(results.supported), results.study.description
     unit, said = name_unit(results), model.calibration
     filled = _make_environment().get_template("model_card.md.j2").render(

@@ -92,19 +92,7 @@ def _guard(cell: str) -> str:
 
 
 def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pictures, head: RunHead) -> str:
-    """Write the page of a run.
-
-    Parameters
-    ----------
-    results
-        Every number on the page.
-    figures
-        SVG documents by name, as `draw_figures` gives them; one that is missing is left out.
-    pictures
-        Crops for the gallery, as `cut_pictures` gives them.
-    head
-        Names, id and date of the run.
-    """
+    """Write the page of a run."""
     return render_page("study.html.j2", results=results, figures=figures, pictures=pictures, head=head)
 
 
@@ -273,14 +261,6 @@ class GroupPart:
 
 
 def render_groups(parts: Sequence[GroupPart], *, run: str) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    parts
-        Groups, in the order of the settings; at least one.
-    run
-        Name of the run of all groups.
-    """
+    """Write the page."""
     head = replace(parts[0].head, run=run)
     return render_page("groups.html.j2", parts=parts, head=head)

@@ -287,20 +287,7 @@ class Batch:
         self.seconds = 0.0
 
     def run(self, images: Iterable[tuple[Path, tuple[float, float] | None]]) -> list[FoundMarks]:
-        """Results of each image that can be used, in the order of the images; ``bad`` names the others.
-
-        Parameters
-        ----------
-        images
-            File, and the size of a pixel where the file does not say.
-
-        Raises
-        ------
-        StorageError
-            If results cannot be written: then no image can be done.
-        LockedError
-            If another process writes the same journal.
-        """
+        """Results of each image that can be used, in the order of the images; ``bad`` names the others."""
         files = dict(images)
         records: dict[Path, _Record] = {}
         faults: dict[Path, Fault] = {}

@@ -47,11 +47,7 @@ SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
 LARGEST_FILE = 2**28
 CANDIDATE_COLUMNS = ("x", "y", "radius")
 # A file with a right checksum may still be forged: what its fields may be. The numbers are those of study.toml.
-LONGEST_WORDS = {
-    "name": 100,
-    "trained_on": 1000,
-    "verdict": 1000,
-}
+LONGEST_WORDS = {"name": 100, "trained_on": 1000, "verdict": 1000}
 LARGEST_LIMIT, LARGEST_FP_TARGET = 10_000, 1000
 
 
@@ -218,11 +214,7 @@ class Detector:
         return radiograph.pixel_hash in self.seen
 
     def read_image(
-        self,
-        path: Path,
-        *,
-        mm_per_px: tuple[float, float] | None = None,
-        masks: Path | None = None,
+        self, path: Path, *, mm_per_px: tuple[float, float] | None = None, masks: Path | None = None
     ) -> DomainImage:
         """Read a file as its domain does.
 
@@ -505,24 +497,7 @@ def make_detector(
     seen: TrainingFingerprints,
     means: Iterable[float],
 ) -> Detector:
-    """Make the detector of a model, with its operating points.
-
-    Parameters
-    ----------
-    name, model, score_map
-        Name in the registry of models, the fitted model, and the map from its scores to probabilities.
-    points
-        Locked operating points of a run.
-    pipeline
-        What gave the candidates and features that the model was fitted to.
-    settings
-        Under which the points were locked, ``[hits]`` and ``[evaluation]``.
-    trained_on, verdict
-        In words without names.
-    seen, means
-        Fingerprints of the images that the model was fitted to, and the averages of the features that it looks at over
-        their candidates.
-    """
+    """Make the detector of a model, with its operating points."""
     evaluation = settings.evaluation
     wanted = (name, evaluation.thresholds, settings.hits.single_reader)
     own = [

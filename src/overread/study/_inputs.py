@@ -43,15 +43,7 @@ from overread.truth import ADJUDICATION_FILE, read_adjudication
 
 
 def read_found_files(folder: Path, listed: Iterable[str]) -> FoundFiles | None:
-    """Count what was found; None in a folder that `init` has not been in.
-
-    Parameters
-    ----------
-    folder
-        Of the study.
-    listed
-        Paths that the images table has now; a file that was left out and is listed since is no longer left out.
-    """
+    """Count what was found; None in a folder that `init` has not been in."""
     reasons = read_found(folder)
     if reasons is None:
         return None
@@ -146,15 +138,7 @@ class StudyInputs:
 
 
 def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
-    """Read a study's tables and check that they fit together.
-
-    Raises
-    ------
-    TableError
-        Naming file, row, column and remedy.
-    LeakageError
-        If a patient is in two splits.
-    """
+    """Read a study's tables and check that they fit together."""
     found = read_hashed_folder(folder, derive_readings=settings.inputs.derive_readings)
     tables, digests = found.tables, dict(found.digests)
     candidates, features = None, None
@@ -221,13 +205,7 @@ def _read_decisions(folder: Path, name: str | None, images: pd.DataFrame) -> Has
 
 
 def choose_marks(marks: pd.DataFrame, groups: Mapping[str, Sequence[str]], folder: Path) -> pd.DataFrame:
-    """Take the marks whose labels are in a group; within it labels no longer matter. Without groups take all.
-
-    Raises
-    ------
-    InvalidInputError
-        If a group names a label that no mark has.
-    """
+    """Take the marks whose labels are in a group; within it labels no longer matter. Without groups take all."""
     if not groups:
         return marks
     wanted = [label for labels in groups.values() for label in labels]

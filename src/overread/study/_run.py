@@ -236,11 +236,6 @@ def find_study_candidates(
     """Do the stages of a run up to candidates and their features, and fit no model.
 
     What a run of that name did is kept, and what is done here a later `run_study` keeps.
-
-    Parameters
-    ----------
-    study, name, execution, pipeline
-        As in `run_study`; a study of several groups of labels is refused.
     """
     settings = read_settings(study / "study.toml")
     if execution:
@@ -299,12 +294,7 @@ class Runner:
     """Does the stages in order, with log, progress and warnings around each."""
 
     def __init__(
-        self,
-        study: Path,
-        settings: Settings,
-        folder: RunFolder,
-        log: RunLog,
-        pipeline: PipelineSpec | None,
+        self, study: Path, settings: Settings, folder: RunFolder, log: RunLog, pipeline: PipelineSpec | None
     ) -> None:
         self._folder, self._log = folder, log
         self._started = datetime.now(UTC)

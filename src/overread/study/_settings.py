@@ -686,13 +686,7 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
 
 
 def read_toml(path: Path, remedy: str) -> dict[str, Any]:
-    """Read a file of settings without knowing its keys; ``remedy`` says what to do where there is none.
-
-    Raises
-    ------
-    InvalidInputError
-        Naming the file, what is wrong with it and the remedy.
-    """
+    """Read a file of settings without knowing its keys; ``remedy`` says what to do where there is none."""
     try:
         content = read_capped(
             path,
@@ -726,13 +720,7 @@ def parse_settings(raw: Mapping[str, object], place: str = "settings") -> Settin
 
 
 def parse_sections(kind: type[Sections], raw: Mapping[str, object], place: str) -> Sections:
-    """Check what was read of a file whose tables are the fields of ``kind``; ``place`` begins the message.
-
-    Raises
-    ------
-    InvalidInputError
-        Naming up to five keys, what is wrong with each, and the remedy.
-    """
+    """Check what was read of a file whose tables are the fields of ``kind``; ``place`` begins the message."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
@@ -795,13 +783,6 @@ def settings_template(proposed: Mapping[str, Mapping[str, object]] | None = None
     """Text of a settings file in which every key is there, commented out, with its default or that of the preset.
 
     Keys without a default are shown with an example.
-
-    Parameters
-    ----------
-    proposed
-        Values by section and key that are written down, not commented out.
-    preset
-        Name of the preset, or empty.
     """
     given = proposed or {}
     values = parse_settings({"preset": preset}).to_plain()

@@ -49,25 +49,7 @@ def answer_claims(
     fp_target: float,
     level: float,
 ) -> Claims:
-    """Answer what the run can answer.
-
-    Parameters
-    ----------
-    models
-        All that were fitted.
-    comparisons
-        Of every two of them, under the study's own treatment of single-reader GTs.
-    fold_features
-        By model: the number of features of each setting, in each fold.
-    paper_choice
-        The paths of the soft model; None without it.
-    readers
-        Sensitivities of the readers (`overread.truth.ReaderStatistics.readers`).
-    fp_target
-        Of the operating point that the page speaks of.
-    level
-        Of all intervals.
-    """
+    """Answer what the run can answer."""
     return Claims(
         alike=judge_alike(comparisons, models[0].counted[0].test.n_gts, level),
         compact=judge_compact(models, fold_features),

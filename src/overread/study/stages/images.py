@@ -171,11 +171,7 @@ def shards_view(folder: RunFolder) -> View:
 def _list_quarantined(inputs: Inputs) -> list[dict[str, str]]:
     """List the images that were given up: image_id, kind, reason."""
     return [
-        {
-            "image_id": entry["image_id"],
-            "kind": str(entry["fault_kind"]),
-            "reason": str(entry["reason"]),
-        }
+        {"image_id": entry["image_id"], "kind": str(entry["fault_kind"]), "reason": str(entry["reason"])}
         for entry in inputs["manifest.json"]["images"]
         if entry["sha256"] is None
     ]
@@ -297,15 +293,7 @@ def _join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarr
 
 
 def _take_own_tables(inputs: Inputs) -> Made:
-    """Take the tables that the study brings along; rows of features that belong to no candidate are left out.
-
-    Raises
-    ------
-    TableError
-        If a candidate has no row of features.
-    LeakageError
-        If the candidates of two images in different parts have the same features.
-    """
+    """Take the tables that the study brings along; rows of features that belong to no candidate are left out."""
     candidates, features = inputs["input/candidates"], inputs["input/features"]
     rows = _find_rows(features.keys, candidates)
     images = _with_parts(inputs["tables/split.parquet"])
