@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -43,16 +42,3 @@ def test_a_full_disk_does_not_stop_a_run_here(tmp_path: Path, monkeypatch: pytes
         log.write("kept")
     assert "lost" not in (tmp_path / "run.log").read_text()
     assert "kept" in (tmp_path / "run.log").read_text()
-
-
-def test_after_its_end_nothing_is_written(tmp_path: Path) -> None:
-    with RunLog(tmp_path / "run.log") as log:
-        pass
-    log.write("late")
-    assert (tmp_path / "run.log").read_bytes() == b""
-
-
-def test_how_long_a_stage_took(tmp_path: Path) -> None:
-    log = RunLog(tmp_path / "run.log")
-    log.timed("truth", time.monotonic() - 1.5)
-    assert log.seconds["truth"] == pytest.approx(1.5, abs=0.2)
