@@ -78,12 +78,12 @@ def write_model_card(results: StudyResults, head: RunHead) -> str:
                 percent(point.sensitivity),
                 percent(point.detector_sensitivity),
             )
-            for point in _list_rows(results.reader_points)
+            for point in list_rows(results.reader_points)
         ],
         performance=format_table(results.table, "markdown").rstrip(),
         sizes=[
             (name_size_range(row.stratum, unit), str(row.n_gts), _tell_found(row))
-            for row in _list_rows(results.detector.by_size)
+            for row in list_rows(results.detector.by_size)
         ],
         groups=[(group.column.replace("_", " "), _list_group(group.table)) for group in results.subgroups],
         slopes=[
@@ -139,7 +139,7 @@ def _list_group(table: pd.DataFrame) -> list[tuple[str, ...]]:
             "too few to judge" if row.n_gts < FEW_IN_GROUP else _tell_found(row),
             f"{row.fp_per_image:.2f}",
         )
-        for row in _list_rows(table)
+        for row in list_rows(table)
     ]
 
 
@@ -148,6 +148,6 @@ def _tell_found(row: Any) -> str:
     return percent_with_limits(row.gt_sensitivity, row.gt_sensitivity_lower, row.gt_sensitivity_upper)
 
 
-def _list_rows(table: pd.DataFrame) -> list[Any]:
+def list_rows(table: pd.DataFrame) -> list[Any]:
     """Return rows with the columns as attributes."""
     return list(table.itertuples(index=False))

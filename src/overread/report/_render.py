@@ -23,7 +23,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from overread.froc import PerformanceTable, format_table
-from overread.report._cards import link_model_card, list_claim
+from overread.report._cards import link_model_card, list_claim, list_rows
 from overread.report._figures import lay_out_explorer, list_steps
 from overread.report._pictures import Pictures
 from overread.report._results import FeatureWeight, RunHead, StudyResults
@@ -141,7 +141,7 @@ def _make_environment() -> Environment:
         number=_number,
         points=_points,
         interval=_interval,
-        rows=_rows,
+        rows=list_rows,
         size_range=name_size_range,
         labelled=_label_svg,
         performance=_performance,
@@ -187,11 +187,6 @@ def _interval(limits: tuple[float, float], unit: Literal["percent", "points"] = 
 def _keep_units(text: str) -> str:
     """Keep a number and its sign of per cent in one line."""
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-def _rows(table: pd.DataFrame) -> list[Any]:
-    """Return rows with the columns as attributes."""
-    return list(table.itertuples(index=False))
 
 
 def _signed_importance(feature: FeatureWeight) -> float:

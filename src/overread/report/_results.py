@@ -660,11 +660,7 @@ class RunHead:
 
 def head_run(study: str, run: str, results: Any) -> RunHead:
     """Name a run by its results; the date is today, or that of ``SOURCE_DATE_EPOCH`` where this is set."""
-    return RunHead(study, run, digest_of_value(results)[:ID_DIGITS], _today())
-
-
-def _today() -> str:
-    """Return the day; who builds reproducibly fixes it (reproducible-builds.org, SOURCE_DATE_EPOCH)."""
+    # Who builds reproducibly fixes the day (reproducible-builds.org, SOURCE_DATE_EPOCH).
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
-    return now.date().isoformat()
+    return RunHead(study, run, digest_of_value(results)[:ID_DIGITS], now.date().isoformat())

@@ -439,6 +439,8 @@ class Detector:
         if broken is not None or not isinstance(payload, dict):
             raise ModelFileError(f"{path}: was changed after it was saved: the checksum does not match")
         try:
+            domain = domain_from_record(payload)
+            refuse_other_versions_of(domain, payload)
             return cls(
                 name=payload["name"],
                 model=from_document(payload["model"], path),
@@ -446,7 +448,7 @@ class Detector:
                 operating_points=from_json(
                     tuple[OperatingPoint, ...], payload["operating_points"], "operating_points"
                 ),
-                domain=_read_domain(payload),
+                domain=domain,
                 limit=payload["limit"],
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
@@ -462,13 +464,6 @@ class Detector:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
         except (InvalidInputError, UsageError) as error:
             raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
-
-
-def _read_domain(payload: Mapping[str, object]) -> Domain:
-    """Make the domain of a file, unless it was trained on candidates or features of another version."""
-    domain = domain_from_record(payload)
-    refuse_other_versions_of(domain, payload)
-    return domain
 
 
 def _content_of(path: Path) -> bytes:
@@ -500,8 +495,9 @@ def make_detector(
     """Make the detector of a model, with its operating points."""
     evaluation = settings.evaluation
     wanted = (name, evaluation.thresholds, settings.hits.single_reader)
+    names = [field.name for field in fields(OperatingPoint)]
     own = [
-        _read_point(point)
+        from_json(OperatingPoint, {name: point.get(name) for name in names})
         for point in points
         if (point["model"], point["source"], point["single_reader"]) == wanted
         and point["threshold"] is not None
@@ -520,7 +516,3 @@ def make_detector(
         means=tuple(means),
         operating_fp=evaluation.find_operating_fp(),
     )
-
-
-def _read_point(point: Mapping[str, object]) -> OperatingPoint:
-    return from_json(OperatingPoint, {field.name: point.get(field.name) for field in fields(OperatingPoint)})

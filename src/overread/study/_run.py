@@ -14,6 +14,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -82,10 +83,6 @@ class RunLog:
                 os.write(self._handle, line.encode("utf-8", "backslashreplace"))
         except OSError:
             pass
-
-    def timed(self, name: str, started: float) -> None:
-        """Keep how long a stage took."""
-        self.seconds[name] = round(time.monotonic() - started, 3)
 
 
 # Measured by `python -m benchmarks.study_memory large` with 4,000 and 20,000 images x 20 candidates x 50 features, the
@@ -309,7 +306,14 @@ class Runner:
         inputs, settings, folder = self._inputs, self._settings, self._folder
         _write_settings(folder, settings)
         workshop = Workshop(folder, self._spec, self._make_executor, self._say)
-        sources = inputs.sources() | {"pipeline": self._pipeline_source(), "names": self._names_source()}
+        names = {"study": settings.name or inputs.folder.resolve().name, "run": folder.root.name}
+        pipeline = self._spec.build()
+        # What a detector has to do to an image to get candidates and features like those it was trained on.
+        version_of_work = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
+        sources = inputs.sources() | {
+            "pipeline": StageSource(digest_of_value(version_of_work), pipeline),
+            "names": StageSource(digest_of_value(names), names),
+        }
         failed = View("failed_models", reads=(), make=lambda inputs: self._failed, key=dict)
         workspace = Workspace(folder, settings, sources, [*list_views(inputs, settings, folder), failed])
         with single_threaded_blas():
@@ -362,18 +366,6 @@ class Runner:
         skipped: dict[str, str] = workspace.load(SKIPPED_FILE)
         return {**skipped, **self._failed}
 
-    def _pipeline_source(self) -> StageSource:
-        """Return what a detector has to do to an image to get candidates and features like those it was trained on."""
-        pipeline = self._spec.build()
-        key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
-        return StageSource(digest_of_value(key), pipeline)
-
-    def _names_source(self) -> StageSource:
-        """Return what the page calls the study and the run."""
-        study = self._settings.name or self._inputs.folder.resolve().name
-        names = {"study": study, "run": self._folder.root.name}
-        return StageSource(digest_of_value(names), names)
-
     def _count_candidates(self) -> int:
         """Count the candidates: those that the study brings, else as many as an image may have."""
         own = self._inputs.candidates
@@ -420,7 +412,7 @@ class Runner:
         started = time.monotonic()
         with begin_work(title.replace("_", " "), None):
             done = self._tell_warnings(stage.name, lambda: workspace.run(stage))
-        self._log.timed(stage.name, started)
+        self._log.seconds[stage.name] = round(time.monotonic() - started, 3)
         (self._report.done if done else self._report.skipped).append(stage.name)
         self._log.write(
             f"{stage.name}: {'done' if done else 'still valid'} ({self._log.seconds[stage.name]} s)"
@@ -489,8 +481,6 @@ def _find_versions(names: Iterable[str]) -> dict[str, str]:
     """Find the versions of the packages that are there."""
     found = {}
     for name in names:
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found

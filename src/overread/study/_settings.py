@@ -543,28 +543,33 @@ class Settings(ModelSections):
     execution: Execution = Execution()
 
     @model_validator(mode="after")
-    def _test_set_or_nested(self) -> Settings:
+    def _fit_together(self) -> Settings:
+        own, domain = self.candidates, get_domain(self.region.kind)
         if not self.split.test and self.evaluation.headline != "nested":
             raise ValueError('[split] test = 0 leaves no test set (set headline = "nested" in [evaluation])')
-        return self
-
-    @model_validator(mode="after")
-    def _decided_or_grouped(self) -> Settings:
         if self.inputs.adjudication is not None and self.labels.groups:
             raise ValueError(
                 "[inputs] adjudication: a chair decides on objects of all labels, [labels] groups merges each group on"
                 " its own (leave one of them out)"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _unit_of_region(self) -> Settings:
-        domain = get_domain(self.region.kind)
         if self.units.unit not in domain.units:
             raise ValueError(
                 f'[units] unit = "{self.units.unit}": a {domain.name} is measured in {" or ".join(domain.units)}'
                 " (or set kind in [region])"
             )
+        if self.units.unit == "mm":
+            try:
+                self.hits.hit_rule().in_unit("mm")
+            except InvalidInputError as error:
+                raise ValueError(f"[hits] {error}") from error
+        known = list_finders(domain.name)
+        if "finder" in own.model_fields_set and own.finder not in known:
+            raise ValueError(
+                f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use'
+                f" {' or '.join(known)}"
+            )
+        if isinstance(own.polarity, dict) and own.polarity.keys() != self.labels.groups.keys():
+            raise ValueError("[candidates] polarity by group has to name the groups of [labels], each once")
         return self
 
     @model_validator(mode="before")
@@ -576,33 +581,6 @@ class Settings(ModelSections):
         if in_mm and isinstance(merging, dict):
             return {**raw, "merging": {"full_size": FULL_SIZE_MM, **merging}}
         return raw
-
-    @model_validator(mode="after")
-    def _hits_in_mm(self) -> Settings:
-        if self.units.unit == "mm":
-            try:
-                self.hits.hit_rule().in_unit("mm")
-            except InvalidInputError as error:
-                raise ValueError(f"[hits] {error}") from error
-        return self
-
-    @model_validator(mode="after")
-    def _finder_of_region(self) -> Settings:
-        own = self.candidates
-        known = list_finders(get_domain(self.region.kind).name)
-        if "finder" in own.model_fields_set and own.finder not in known:
-            raise ValueError(
-                f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use'
-                f" {' or '.join(known)}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _polarity_of_groups(self) -> Settings:
-        polarity = self.candidates.polarity
-        if isinstance(polarity, dict) and polarity.keys() != self.labels.groups.keys():
-            raise ValueError("[candidates] polarity by group has to name the groups of [labels], each once")
-        return self
 
     def to_plain(self) -> dict[str, Any]:
         """Every value, ready for JSON."""

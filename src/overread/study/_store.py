@@ -19,6 +19,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -287,8 +288,9 @@ class Manifest:
         self._journal = Journal(folder.path(JOURNAL))
         self.entries: dict[str, Entry] = {}
         for record in (*self._finished(), *(value for _, value in self._journal.entries())):
-            entry = _entry_of(record)
-            if entry is not None:
+            # What is no entry is passed over.
+            with suppress(FormatError):
+                entry = from_json(Entry, record)
                 self.entries[entry.image_id] = entry
 
     def __enter__(self) -> Self:
@@ -339,14 +341,6 @@ class Manifest:
         except (OSError, FormatError):
             return []
         return found["images"] if isinstance(found, dict) and isinstance(found.get("images"), list) else []
-
-
-def _entry_of(record: object) -> Entry | None:
-    """Entry of a record that was read; None for what is not one."""
-    try:
-        return from_json(Entry, record)
-    except FormatError:
-        return None
 
 
 CANDIDATE_COLUMNS = ("candidate_id", "x", "y", "radius", "response")

@@ -241,7 +241,7 @@ def _gather_shards(inputs: Inputs) -> Made:
     for image_id, shard in inputs["shards"]:
         tables.append(shard.candidates.assign(image_id=image_id)[["image_id", *shard.candidates.columns]])
         facts.append({"image_id": image_id, **shard.facts})
-        own_names = _feature_names(shard)
+        own_names = tuple(shard.features.columns.drop("candidate_id"))
         names = names or own_names
         if own_names != names:
             raise InvalidInputError(f"image {image_id!r} has other features than the images before it")
@@ -271,11 +271,6 @@ def _gather_shards(inputs: Inputs) -> Made:
         ),
         "feature_names.json": list(names),
     }
-
-
-def _feature_names(work: ImageWork) -> tuple[str, ...]:
-    """List the features of an image, in the order of their columns."""
-    return tuple(work.features.columns.drop("candidate_id"))
 
 
 def _join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
