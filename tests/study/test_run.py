@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overread.errors import InvalidInputError, StorageError, UsageError
-from overread.study import Soft, find_study_candidates, open_run, run_study
+from overread.study import Soft, find_study_candidates, open_run, parse_settings, run_study
 from overread.study import _run as run
 from overread.study._run import MemoryNeed, _merge_execution
 from overread.study._settings import Execution
@@ -17,8 +17,9 @@ from study_stand_in import spec
 
 
 def test_options_of_the_call_take_the_place_of_the_study_s() -> None:
-    own = Execution(executor="serial", batch=3)
-    assert _merge_execution(own, {"workers": 2}) == Execution(executor="serial", batch=3, workers=2)
+    own = parse_settings({"execution": {"executor": "serial", "batch": 3}})
+    merged = _merge_execution(own, {"workers": 2}).execution
+    assert merged == Execution(executor="serial", batch=3, workers=2)
     with pytest.raises(UsageError, match=r"--workers 0"):
         _merge_execution(own, {"workers": 0})
 

@@ -206,9 +206,7 @@ def run_study(
     OverreadError
         Of the kinds in `overread.errors`; what was finished before stays finished.
     """
-    settings = read_settings(study / "study.toml", seed=seed)
-    if execution:
-        settings = settings.model_copy(update={"execution": _merge_execution(settings.execution, execution)})
+    settings = _merge_execution(read_settings(study / "study.toml", seed=seed), execution or {})
     _check_name(name)
     if len(settings.labels.groups) < 2:
         return _run_one(study, settings, name, pipeline)
@@ -234,9 +232,7 @@ def find_study_candidates(
 
     What a run of that name did is kept, and what is done here a later `run_study` keeps.
     """
-    settings = read_settings(study / "study.toml")
-    if execution:
-        settings = settings.model_copy(update={"execution": _merge_execution(settings.execution, execution)})
+    settings = _merge_execution(read_settings(study / "study.toml"), execution or {})
     if len(settings.labels.groups) > 1:
         raise UsageError(f"{study}: has several groups of labels, and each has candidates of its own")
     return _run_one(study, settings, _check_name(name), pipeline, last="candidates")
@@ -270,14 +266,15 @@ def _run_one(
     return report
 
 
-def _merge_execution(own: Execution, given: Mapping[str, object]) -> Execution:
+def _merge_execution(settings: Settings, given: Mapping[str, object]) -> Settings:
     """Put options of the call in place of the study's own."""
     try:
-        return Execution.model_validate({**own.model_dump(), **given})
+        execution = Execution.model_validate({**settings.execution.model_dump(), **given})
     except ValidationError as error:
         fault = error.errors()[0]
         said = fault["msg"].removeprefix("Value error, ")
         raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {said[:1].lower()}{said[1:]}") from None
+    return settings.model_copy(update={"execution": execution})
 
 
 def _check_name(name: str) -> str:

@@ -20,6 +20,7 @@ from scipy.spatial import cKDTree
 
 from overread.froc import Matching, performance_by
 from overread.images import SpacingSource
+from overread.marks import ELLIPSE_COLUMNS
 from overread.report import N_TOLD, Description, Example, Gallery, ModelResult, Spread, Subgroup
 from overread.study._cohort import KEYS, Cohort, Split
 from overread.study._settings import Evaluation
@@ -27,17 +28,7 @@ from overread.study.intake._columns import measure_spread
 from overread.tables import UNIT_WORDS, LengthUnit
 
 PLACE = ("x", "y", "radius")
-OBJECT = (
-    "image_id",
-    "truth_id",
-    "x",
-    "y",
-    "semi_major",
-    "semi_minor",
-    "angle_deg",
-    "n_readers",
-    "n_readings",
-)
+OBJECT = ("image_id", "truth_id", *ELLIPSE_COLUMNS, "n_readers", "n_readings")
 
 
 def sort_gallery(
