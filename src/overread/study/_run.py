@@ -303,14 +303,7 @@ class Runner:
         inputs, settings, folder = self._inputs, self._settings, self._folder
         _write_settings(folder, settings)
         workshop = Workshop(folder, self._spec, self._make_executor, self._say)
-        names = {"study": settings.name or inputs.folder.resolve().name, "run": folder.root.name}
-        pipeline = self._spec.build()
-        # What a detector has to do to an image to get candidates and features like those it was trained on.
-        version_of_work = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
-        sources = inputs.sources() | {
-            "pipeline": StageSource(digest_of_value(version_of_work), pipeline),
-            "names": StageSource(digest_of_value(names), names),
-        }
+        sources = self._list_sources()
         failed = View("failed_models", reads=(), make=lambda inputs: self._failed, key=dict)
         workspace = Workspace(folder, settings, sources, [*list_views(inputs, settings, folder), failed])
         with single_threaded_blas():
@@ -357,6 +350,17 @@ class Runner:
                 folder.remove(stage.name, stage.writes)
         self._write_provenance()
         return replace(self._report, n_quarantined=len(workspace.load("quarantined")))
+
+    def _list_sources(self) -> dict[str, StageSource]:
+        """List what the study brings, what is done with its images, and what the page calls study and run."""
+        study = self._settings.name or self._inputs.folder.resolve().name
+        names, pipeline = {"study": study, "run": self._folder.root.name}, self._spec.build()
+        # A detector has to do the same to an image, to get candidates and features like those it was trained on.
+        work = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
+        return self._inputs.sources() | {
+            "pipeline": StageSource(digest_of_value(work), pipeline),
+            "names": StageSource(digest_of_value(names), names),
+        }
 
     def _list_skipped(self, workspace: Workspace) -> dict[str, str]:
         """Return the models that the check found cannot be fitted, and those that failed, with the reason."""
