@@ -195,14 +195,7 @@ def test_shown_detections_have_their_probability_and_at_most_ten_others_are_dott
 
 def test_without_probabilities_ranks_are_written():
     table = pd.DataFrame(
-        {
-            "x": [10, 30],
-            "y": 50.0,
-            "radius": 5.0,
-            "probability": np.nan,
-            "rank": [1, 2],
-            "shown": True,
-        }
+        {"x": [10, 30], "y": 50.0, "radius": 5.0, "probability": np.nan, "rank": [1, 2], "shown": True}
     )
     (axes,) = detections_figure(ramp(), table, unit="mm").axes
     assert [text.get_text() for text in axes.texts] == ["#1", "#2"]

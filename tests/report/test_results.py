@@ -11,7 +11,7 @@ import pytest
 from overread.errors import FormatError
 from overread.files import to_json
 from overread.report import Quarantined, head_run, read_results
-from overread.report._words import MOST_REASONS, lay_out_flow
+from overread.report._words import MOST_REASONS, find_crop_side, lay_out_flow, name_object, name_unit
 
 
 @pytest.fixture
@@ -87,3 +87,26 @@ def test_many_reasons_are_counted_together(results):
     assert len(step.left_out) == MOST_REASONS
     assert step.left_out[-1] == (4, "4 other reasons")
     assert sum(n for n, _ in step.left_out) == 9
+
+
+def in_pixels(results, **hits):
+    told = {"region": {"kind": "all"}, "units": {"unit": "px"}}
+    return replace(
+        results, unit="px", settings=results.settings | told | {"hits": {"min_semi_axis": 15.0} | hits}
+    )
+
+
+def test_a_study_that_says_nothing_is_of_chests_in_mm(results):
+    assert (name_unit(results), name_object(results), find_crop_side(results)) == ("mm", "nodule", 60.0)
+
+
+def test_pictures_have_their_unit_and_crops_of_twelve_least_semi_axes(results):
+    pictures = in_pixels(results)
+    assert (name_unit(pictures), name_object(pictures)) == ("px", "object")
+    assert find_crop_side(pictures) == pytest.approx(180.0)
+
+
+def test_a_rule_without_a_least_semi_axis_has_crops_of_three_full_sizes(results):
+    settings = {"merging": {"full_size": 200.0}}
+    pictures = in_pixels(results, min_semi_axis=None)
+    assert find_crop_side(replace(pictures, settings=pictures.settings | settings)) == pytest.approx(600.0)

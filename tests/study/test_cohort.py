@@ -74,23 +74,11 @@ def test_bags_hold_the_features_of_their_candidates(cohort: Cohort) -> None:
     assert {tuple(row) for row in bags.instances.tolist()} <= rows
 
 
-def test_labels_are_soft_or_hard(cohort: Cohort) -> None:
-    soft, golden = (cohort.split("training").bags(labels) for labels in ("soft", "golden"))
-    assert set(golden.labels) == {0.0, 1.0}
-    assert any(0 < label < 1 for label in soft.labels)
-    assert golden.reader_weight is None or np.all(np.asarray(golden.reader_weight) == 1)
-    assert soft.reader_weight is not None
-
-
 def test_matching_is_that_of_the_tables_alone(cohort: Cohort) -> None:
     split = cohort.split("test")
     scores = np.random.default_rng(0).normal(size=len(split.candidates))
     alone = match_detections(
-        split.candidates,
-        split.truth,
-        split.images,
-        scores=scores,
-        counting=split.counting,
+        split.candidates, split.truth, split.images, scores=scores, counting=split.counting
     )
     found = split.matching.with_scores(scores)
     assert found.fingerprint() == alone.fingerprint()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -74,14 +73,6 @@ def test_own_features_alone(fresh_numbers: Path, light_numbers_original: Path) -
         run_study(fresh_numbers, pipeline=spec())
 
 
-def test_features_without_a_candidate_of_theirs(fresh_numbers: Path, light_numbers_original: Path) -> None:
-    bring(fresh_numbers, light_numbers_original, "candidates", "features")
-    features = pd.read_parquet(fresh_numbers / "own features.parquet")
-    write_table(features.iloc[:-1], fresh_numbers / "own features.parquet")
-    with pytest.raises(TableError, match="no row for candidate"):
-        run_study(fresh_numbers, pipeline=spec())
-
-
 def test_candidates_of_a_strange_image(fresh_numbers: Path, light_numbers_original: Path) -> None:
     bring(fresh_numbers, light_numbers_original, "candidates")
     table = read_table(fresh_numbers / "own candidates.csv", "candidates")
@@ -95,13 +86,6 @@ def with_split(study: Path, split: list[str]) -> None:
     images = read_table(study / "images.csv", "images")
     images["split"] = split
     write_table(images, study / "images.csv")
-
-
-def test_the_studys_own_split(fresh_numbers: Path) -> None:
-    split = [("training", "validation", "test")[(number // 2) % 3] for number in range(36)]
-    with_split(fresh_numbers, split)
-    report = run_study(fresh_numbers, pipeline=spec())
-    assert pd.read_parquet(report.folder / "tables/images.parquet")["split"].tolist() == split
 
 
 def test_a_patient_in_two_splits(fresh_numbers: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,34 +126,26 @@ def test_images_without_a_path(fresh_numbers: Path) -> None:
         run_study(fresh_numbers, pipeline=spec())
 
 
-def test_no_two_readers_agree(fresh_numbers: Path) -> None:
-    marks = read_table(fresh_numbers / "marks.csv", "marks")
-    write_table(marks[marks["reader_id"] == "Smith"], fresh_numbers / "marks.csv")
-    with pytest.raises(TableError, match="no two readers"):
-        run_study(fresh_numbers, pipeline=spec())
-
-
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a\0b"])
 def test_a_run_with_a_name_that_is_no_name(light_numbers: Path, name: str) -> None:
     with pytest.raises(UsageError, match="--name"):
         run_study(light_numbers, name=name, pipeline=spec())
 
 
-@pytest.mark.parametrize(
-    "hostile", ["NA", "00123", " x ", "../../etc/passwd", "=1+1", "a" * 5000, "ü∂", "None"]
-)
-def test_hostile_image_ids_are_kept_exactly(
-    fresh_numbers: Path, hostile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+HOSTILE = ("NA", "00123", " x ", "../../etc/passwd", "=1+1", "a" * 5000, "ü∂", "None")
+
+
+def test_hostile_image_ids_are_kept_exactly(fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     leave_out(monkeypatch, ["results", *PAGE])
+    renamed = {f"case {number:03d}": name for number, name in enumerate(HOSTILE, start=1)}
     for kind in ("images", "readings", "marks"):
         table = read_table(fresh_numbers / f"{kind}.csv", kind)
-        table["image_id"] = table["image_id"].replace({"case 001": hostile}).astype("str")
+        table["image_id"] = table["image_id"].replace(renamed).astype("str")
         write_table(table, fresh_numbers / f"{kind}.csv")
     report = run_study(fresh_numbers, pipeline=spec())
     assert report.n_quarantined == 0
-    for name in ("images", "candidates", "scores", "truth"):
-        assert hostile in set(pd.read_parquet(report.folder / f"tables/{name}.parquet")["image_id"])
+    for name in ("images", "candidates", "scores"):
+        assert {*HOSTILE} <= set(pd.read_parquet(report.folder / f"tables/{name}.parquet")["image_id"])
     assert all(len(path.name) < 60 for path in report.folder.rglob("*"))
 
 
@@ -207,37 +183,6 @@ def test_names_of_readers_and_patients_and_files_stay_in_the_study_folder(number
             if path.suffix == ".parquet":
                 texts = pd.read_parquet(path).select_dtypes("str").to_numpy().ravel().tolist()
                 assert not any(name in str(text) for text in texts for name in (*NAMES, "Mustermann"))
-
-
-def test_marks_are_found_again_behind_their_codes(light_numbers: Path) -> None:
-    run = open_run(light_numbers / "runs/main")
-    original = read_table(light_numbers / "marks.csv", "marks")
-    marks, truth = run.table("marks"), run.table("truth")
-    assert len(marks) == len(original)
-    known = set(zip(marks["image_id"], marks["mark_id"], strict=True))
-    members = [(row.image_id, mark) for row in truth.itertuples() for mark in row.mark_ids]
-    assert set(members) == known
-    assert len(members) == len(known)
-    place = np.sort(marks[["x_mm", "y_mm"]].to_numpy(), axis=0)
-    assert place == pytest.approx(np.sort(original[["x_mm", "y_mm"]].to_numpy(), axis=0))
-
-
-def test_provenance_tells_the_run(light_numbers: Path) -> None:
-    record = json.loads((light_numbers / "runs/main/provenance.json").read_text())
-    assert record["executor"] == "serial"
-    assert "numpy" in record["libraries"]
-    assert set(record["seconds"]) >= {"truth", "images", "results"}
-    log = (light_numbers / "runs/main/run.log").read_text()
-    assert "run begins" in log
-    assert "results: done" in log
-
-
-def test_own_features_in_another_order(fresh_numbers: Path, light_numbers_original: Path) -> None:
-    bring(fresh_numbers, light_numbers_original, "candidates", "features")
-    features = pd.read_parquet(fresh_numbers / "own features.parquet")
-    write_table(features.iloc[::-1], fresh_numbers / "own features.parquet")
-    run_study(fresh_numbers, pipeline=spec())
-    pd.testing.assert_frame_equal(open_run(fresh_numbers / "runs/main").features(), features)
 
 
 def test_own_candidates_without_a_response(fresh_numbers: Path, light_numbers_original: Path) -> None:

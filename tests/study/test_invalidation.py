@@ -77,11 +77,6 @@ def test_another_feature_version_keeps_the_candidates(light_numbers: Path) -> No
     assert done == {"images"}
 
 
-def test_another_candidate_version_makes_both_anew(light_numbers: Path) -> None:
-    _, work = rerun(light_numbers, candidate_version="c2")
-    assert len(work) == 72
-
-
 def test_another_limit_gives_other_candidates_and_models(light_numbers: Path) -> None:
     done, work = rerun(light_numbers, limit=8)
     assert len(work) == 72
@@ -146,13 +141,7 @@ def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
         long(
             "[models]",
             "[models]\nstandard_errors = 1.5",
-            {
-                "paper_choice",
-                "grid_soft",
-                *(f"tuning_{name}" for name in MODELS),
-                "supported",
-                "results",
-            },
+            {"paper_choice", "grid_soft", *(f"tuning_{name}" for name in MODELS), "supported", "results"},
         ),
         ("[b1]", "[boosted]\nn_trees = [7]\n[b1]", set()),
         long(

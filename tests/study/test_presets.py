@@ -11,7 +11,6 @@ from overread.cli import main
 from overread.errors import InvalidInputError, UsageError
 from overread.froc import froc_curve, sensitivity_at
 from overread.models import RVMMIL
-from overread.report import describe_preset
 from overread.study import (
     MODELS,
     PipelineSpec,
@@ -94,12 +93,6 @@ def test_the_file_that_init_writes_shows_the_values_of_the_preset(preset: str) -
     for section, key in KEYS:
         value = expected.to_plain()[section][key]
         assert value is None or f"# {key} = {json.dumps(value)}\n" in text
-
-
-def test_words_name_the_preset_and_what_differs() -> None:
-    assert describe_preset("paper", {}) == "paper, every key as it has it"
-    said = describe_preset("paper", {"[hits] repeats": "suppress", "[soft] intercept": True})
-    assert said == 'paper; different from it: [hits] repeats = "suppress", [soft] intercept = true'
 
 
 def test_init_and_check_with_a_preset(tmp_path, capsys) -> None:

@@ -1,15 +1,16 @@
 """What surrounds the stages of a run: options of the call, the run's name, versions, and what is written down."""
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from overread.errors import InvalidInputError, StorageError, UsageError
-from overread.study import Settings, Soft, find_study_candidates, open_run, run_study
+from overread.study import Soft, find_study_candidates, open_run, parse_settings, run_study
 from overread.study import _run as run
-from overread.study._run import MemoryNeed, _check_name, _find_versions, _merge_execution, plain_settings
+from overread.study._run import MemoryNeed, RunLog, _merge_execution
 from overread.study._settings import Execution
 from overread.study.models.b1 import B1
 from study_chain import PAGE, leave_out
@@ -17,38 +18,17 @@ from study_stand_in import spec
 
 
 def test_options_of_the_call_take_the_place_of_the_study_s() -> None:
-    own = Execution(executor="serial", batch=3)
-    assert _merge_execution(own, {"workers": 2}) == Execution(executor="serial", batch=3, workers=2)
+    own = parse_settings({"execution": {"executor": "serial", "batch": 3}})
+    merged = _merge_execution(own, {"workers": 2}).execution
+    assert merged == Execution(executor="serial", batch=3, workers=2)
     with pytest.raises(UsageError, match=r"--workers 0"):
         _merge_execution(own, {"workers": 0})
-
-
-@pytest.mark.parametrize("name", ["main", "a-b_c.2", "ünder"])
-def test_plain_names_are_taken(name: str) -> None:
-    assert _check_name(name) == name
-
-
-@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "a b"])
-def test_other_names_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="--name"):
-        _check_name(name)
-
-
-def test_versions_are_of_what_is_there() -> None:
-    found = _find_versions(["numpy", "no-such-package"])
-    assert list(found) == ["numpy"]
-
-
-def test_settings_without_how_they_are_executed() -> None:
-    kept = plain_settings(Settings())
-    assert "execution" not in kept
-    assert "limits" not in kept
-    assert kept["seed"] == 0
 
 
 def test_a_run_writes_down_what_it_did(light_numbers: Path) -> None:
     record = json.loads((light_numbers / "runs/main/provenance.json").read_text())
     assert record["stages_done"][:2] == ["truth", "split"]
+    assert "numpy" in record["libraries"]
     assert set(record["seconds"]) == {*record["stages_done"], *record["stages_still_valid"]}
     log = (light_numbers / "runs/main/run.log").read_text()
     assert "truth: done" in log
@@ -159,3 +139,37 @@ class TestAModelWhoseFitFails:
         monkeypatch.setattr(Soft, "try_settings", fail)
         with pytest.raises(ValueError, match="no such luck"):
             run_study(fresh_numbers, pipeline=spec())
+
+
+def test_lines_are_appended_with_their_time(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    for text in ("first", "second\nand\tmore   words"):
+        with RunLog(path) as log:
+            log.write(text)
+    lines = path.read_text().splitlines()
+    assert [line.split(" ", 1)[1] for line in lines] == ["first", "second and more words"]
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00 ", line) for line in lines)
+
+
+def test_any_text_can_be_written(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run.log") as log:
+        log.write("half a pair \ud800, ü")
+    assert (tmp_path / "run.log").read_text(encoding="utf-8").endswith("half a pair \\ud800, ü\n")
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="not written"), RunLog(tmp_path / "absent" / "run.log"):
+        pass
+
+
+def test_a_full_disk_does_not_stop_a_run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int, content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with RunLog(tmp_path / "run.log") as log:
+        monkeypatch.setattr(os, "write", full)
+        log.write("lost")
+        monkeypatch.undo()
+        log.write("kept")
+    assert "lost" not in (tmp_path / "run.log").read_text()
+    assert "kept" in (tmp_path / "run.log").read_text()

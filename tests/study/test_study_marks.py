@@ -5,10 +5,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from overread.errors import InvalidInputError
-from overread.marks import MarkSet
-from overread.study import take_study_marks
-from overread.tables import plain
+from field_study import LIGHT, write_field_study
+from overread.domains import ChestDomain
+from overread.errors import InvalidInputError, UsageError
+from overread.marks import MarkSet, scan_folder
+from overread.study import (
+    Settings,
+    check_units,
+    open_run,
+    read_settings_if_sound,
+    read_study_domain,
+    take_study_marks,
+)
+from overread.tables import named, plain, scale_lengths
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 
 MARKS = pd.DataFrame(
@@ -91,3 +100,93 @@ def test_settings_that_do_not_fit_are_refused_by_name(folder: Path) -> None:
     (folder / "study.toml").write_text(SETTINGS.format(unit="px").replace('"dot"', '"spot"'))
     with pytest.raises(InvalidInputError, match="no mark has the label 'spot'"):
         take_study_marks(folder, TABLES)
+
+
+IN_MM = LIGHT.replace('unit = "px"', 'unit = "mm"')
+SPACING = {"mm_per_px_x": 1.0, "mm_per_px_y": 1.0}
+
+
+def check(folder, settings, **columns):
+    study = write_field_study(folder / "eyes", settings=settings, n_images=3, **columns)
+    return list(check_units(scan_folder(study), study, read_settings_if_sound(study)))
+
+
+def test_pixels_fit_by_themselves(tmp_path):
+    assert check(tmp_path, LIGHT) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "told", "cure"),
+    [
+        ("[hits]\nmin_semi_axis = 40.0", "is widened to at least 40 mm", "[units]"),
+        ("[merging]\nfull_size = 500.0", "of full_size = 500", "[merging]"),
+        ("[merging]\nfull_size = 0.5", "of full_size = 0.5", "[merging]"),
+    ],
+)
+def test_a_reference_far_from_the_marks_is_told(tmp_path, more, told, cure):
+    (problem,) = check(tmp_path, f"{IN_MM}\n{more}", **SPACING)
+    assert problem.severity == "warning"
+    assert told in problem.message
+    assert cure in problem.remedy
+
+
+def test_each_group_is_looked_at(tmp_path):
+    groups = '[labels]\ngroups = {pale = ["pale"], dark = ["dark"]}\n[hits]\nmin_semi_axis = 40.0'
+    problems = check(tmp_path, f"{LIGHT}\n{groups}")
+    assert [problem.message.partition(":")[0] for problem in problems] == ["group pale", "group dark"]
+
+
+def test_a_group_of_a_label_that_is_not_there_is_an_error(tmp_path):
+    (problem,) = check(tmp_path, f'{LIGHT}\n[labels]\ngroups = {{red = ["Red"]}}')
+    assert problem.severity == "error"
+    assert "no mark has the label 'Red'; there are dark, pale" in problem.message
+
+
+def test_settings_that_are_wrong_are_told_by_run_alone(tmp_path):
+    assert read_settings_if_sound(tmp_path) == Settings()
+    (tmp_path / "study.toml").write_text("[region]\nkind = 3\n")
+    assert read_settings_if_sound(tmp_path) == Settings()
+
+
+def test_it_finds_what_the_run_found(field_study):
+    of_study = read_study_domain(field_study, "dark")
+    found = pd.concat(
+        of_study.domain.find(
+            of_study.read(image_id, field_study / path, None), None, limit=of_study.limit
+        ).assign(image_id=image_id)
+        for image_id, path in pd.read_csv(field_study / "images.csv")[["image_id", "path"]].head(2).to_numpy()
+    )
+    kept = open_run(field_study / "runs" / "main-dark").table("candidates")
+    kept = kept[kept["image_id"].isin(found["image_id"])].reset_index(drop=True)
+    assert kept.equals(named(found.reset_index(drop=True), "px")[kept.columns])
+
+
+def test_a_group_has_to_be_named(field_study):
+    with pytest.raises(UsageError, match="--group pale or dark"):
+        read_study_domain(field_study)
+    with pytest.raises(UsageError, match="--group 'red': the study has pale, dark"):
+        read_study_domain(field_study, "red")
+
+
+def test_chests_and_plain_folders_need_no_tables(tmp_path, field_study):
+    assert read_study_domain(tmp_path, finder="log").domain == ChestDomain("log")
+    (tmp_path / "study.toml").write_text("")
+    assert read_study_domain(tmp_path).domain == ChestDomain()
+    with pytest.raises(UsageError, match="--finder: is of chests"):
+        read_study_domain(field_study, "dark", "log")
+
+
+def test_lengths_come_from_whatever_unit_a_table_has(tmp_path):
+    """Tables at 0.5 mm a pixel, a study in per cent of the width of 180 pixels."""
+    settings = LIGHT.replace('unit = "px"', 'unit = "percent"')
+    study = write_field_study(
+        tmp_path / "eyes", settings=settings, n_images=2, mm_per_px_x=0.5, mm_per_px_y=0.5
+    )
+    of_study = read_study_domain(study)
+    field = of_study.read("eye00", study / "images" / "eye00.png", (0.5, 0.5))
+    found = of_study.domain.find(field, None, limit=5)
+    in_mm = named(scale_lengths(found, 180 * 0.5 / 100), "mm").assign(image_id="eye00")
+    for table in (in_mm, named(found, "percent").assign(image_id="eye00")):
+        back = of_study.from_table(table, field, (0.5, 0.5))
+        for name in ("x", "y", "radius"):
+            assert back[name].to_numpy() == pytest.approx(found[name].to_numpy())

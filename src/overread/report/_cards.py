@@ -51,15 +51,7 @@ def _make_environment() -> Environment:
 
 
 def write_model_card(results: StudyResults, head: RunHead) -> str:
-    """Fill the card, as Markdown; names are escaped.
-
-    Parameters
-    ----------
-    results
-        Every number on the card.
-    head
-        Names, id and date of the run.
-    """
+    """Fill the card, as Markdown; names are escaped."""
     model, told = results.model(results.supported), results.study.description
     unit, said = name_unit(results), model.calibration
     filled = _make_environment().get_template("model_card.md.j2").render(
@@ -86,12 +78,12 @@ def write_model_card(results: StudyResults, head: RunHead) -> str:
                 percent(point.sensitivity),
                 percent(point.detector_sensitivity),
             )
-            for point in _list_rows(results.reader_points)
+            for point in list_rows(results.reader_points)
         ],
         performance=format_table(results.table, "markdown").rstrip(),
         sizes=[
             (name_size_range(row.stratum, unit), str(row.n_gts), _tell_found(row))
-            for row in _list_rows(results.detector.by_size)
+            for row in list_rows(results.detector.by_size)
         ],
         groups=[(group.column.replace("_", " "), _list_group(group.table)) for group in results.subgroups],
         slopes=[
@@ -147,7 +139,7 @@ def _list_group(table: pd.DataFrame) -> list[tuple[str, ...]]:
             "too few to judge" if row.n_gts < FEW_IN_GROUP else _tell_found(row),
             f"{row.fp_per_image:.2f}",
         )
-        for row in _list_rows(table)
+        for row in list_rows(table)
     ]
 
 
@@ -156,6 +148,6 @@ def _tell_found(row: Any) -> str:
     return percent_with_limits(row.gt_sensitivity, row.gt_sensitivity_lower, row.gt_sensitivity_upper)
 
 
-def _list_rows(table: pd.DataFrame) -> list[Any]:
+def list_rows(table: pd.DataFrame) -> list[Any]:
     """Return rows with the columns as attributes."""
     return list(table.itertuples(index=False))

@@ -98,15 +98,7 @@ class _Place:
 
 
 def cut_pictures(results: StudyResults, open_image: Callable[[str], DomainImage | None]) -> Pictures:
-    """Cut the first crops of each kind in the gallery, and the regions of the examples.
-
-    Parameters
-    ----------
-    results
-        Of the run.
-    open_image
-        Gives the pixels of an image id, or None where it cannot be opened. Called once an image.
-    """
+    """Cut the first crops of each kind in the gallery, and the regions of the examples."""
     thing, side = name_object(results), find_crop_side(results)
     places = [*_gallery_places(results.gallery, thing), *_feature_places(results.feature_examples)]
     regions = {example.image_id: example for example in results.examples}
@@ -262,17 +254,7 @@ N_HIDDEN = 10
 
 
 def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit: LengthUnit) -> Figure:
-    """Draw detections above the threshold solid with their probability or rank, the next ten candidates dotted.
-
-    Parameters
-    ----------
-    radiograph
-        The image.
-    detections
-        x, y, radius, probability, rank, shown; by falling score. Without probabilities ranks are written.
-    unit
-        Of the lengths.
-    """
+    """Draw detections above the threshold solid with their probability or rank, the next ten candidates dotted."""
     from matplotlib.patches import Circle
 
     width, height = radiograph.size_mm

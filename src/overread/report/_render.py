@@ -23,7 +23,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from overread.froc import PerformanceTable, format_table
-from overread.report._cards import link_model_card, list_claim
+from overread.report._cards import link_model_card, list_claim, list_rows
 from overread.report._figures import lay_out_explorer, list_steps
 from overread.report._pictures import Pictures
 from overread.report._results import FeatureWeight, RunHead, StudyResults
@@ -92,19 +92,7 @@ def _guard(cell: str) -> str:
 
 
 def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pictures, head: RunHead) -> str:
-    """Write the page of a run.
-
-    Parameters
-    ----------
-    results
-        Every number on the page.
-    figures
-        SVG documents by name, as `draw_figures` gives them; one that is missing is left out.
-    pictures
-        Crops for the gallery, as `cut_pictures` gives them.
-    head
-        Names, id and date of the run.
-    """
+    """Write the page of a run."""
     return render_page("study.html.j2", results=results, figures=figures, pictures=pictures, head=head)
 
 
@@ -153,7 +141,7 @@ def _make_environment() -> Environment:
         number=_number,
         points=_points,
         interval=_interval,
-        rows=_rows,
+        rows=list_rows,
         size_range=name_size_range,
         labelled=_label_svg,
         performance=_performance,
@@ -199,11 +187,6 @@ def _interval(limits: tuple[float, float], unit: Literal["percent", "points"] = 
 def _keep_units(text: str) -> str:
     """Keep a number and its sign of per cent in one line."""
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-def _rows(table: pd.DataFrame) -> list[Any]:
-    """Return rows with the columns as attributes."""
-    return list(table.itertuples(index=False))
 
 
 def _signed_importance(feature: FeatureWeight) -> float:
@@ -273,14 +256,6 @@ class GroupPart:
 
 
 def render_groups(parts: Sequence[GroupPart], *, run: str) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    parts
-        Groups, in the order of the settings; at least one.
-    run
-        Name of the run of all groups.
-    """
+    """Write the page."""
     head = replace(parts[0].head, run=run)
     return render_page("groups.html.j2", parts=parts, head=head)

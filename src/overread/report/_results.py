@@ -627,13 +627,7 @@ class StudyResults:
 
 
 def read_results(path: Path) -> StudyResults:
-    """Read ``results.json`` back.
-
-    Raises
-    ------
-    FormatError
-        If the file is not what this version writes.
-    """
+    """Read ``results.json`` back."""
     record = read_json(path)
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         raise FormatError(f"{path}: its schema is not {SCHEMA} (run the study again with this version)")
@@ -665,20 +659,8 @@ class RunHead:
 
 
 def head_run(study: str, run: str, results: Any) -> RunHead:
-    """Name a run by its results; the date is today, or that of ``SOURCE_DATE_EPOCH`` where this is set.
-
-    Parameters
-    ----------
-    study, run
-        Names.
-    results
-        The content of ``results.json``.
-    """
-    return RunHead(study, run, digest_of_value(results)[:ID_DIGITS], _today())
-
-
-def _today() -> str:
-    """Return the day; who builds reproducibly fixes it (reproducible-builds.org, SOURCE_DATE_EPOCH)."""
+    """Name a run by its results; the date is today, or that of ``SOURCE_DATE_EPOCH`` where this is set."""
+    # Who builds reproducibly fixes the day (reproducible-builds.org, SOURCE_DATE_EPOCH).
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
-    return now.date().isoformat()
+    return RunHead(study, run, digest_of_value(results)[:ID_DIGITS], now.date().isoformat())

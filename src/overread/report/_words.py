@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite, isnan, sqrt
 from typing import Any, Literal
@@ -373,20 +373,7 @@ class ClaimLine:
     evidence: str
 
 
-def list_claims(results: StudyResults) -> list[ClaimLine]:
-    """Answer the paper's claims for this study, as far as the run can."""
-    claims = results.claims
-    told = (
-        None if claims.alike is None else _tell_alike(results, claims.alike),
-        None if claims.compact is None else _tell_compact(results, claims.compact),
-        None if claims.penalty is None else _tell_penalty(claims.penalty),
-        None if claims.false_positives is None else _tell_shift(results, claims.false_positives),
-        None if claims.weights is None else _tell_weights(results, claims.weights),
-    )
-    return [line for line in told if line is not None]
-
-
-def _tell_alike(results: StudyResults, claim: AlikeClaim) -> ClaimLine:
+def _tell_alike(results: StudyResults, claim: AlikeClaim) -> str:
     first, second = (results.model(name).title for name in (claim.first, claim.second))
     mean = claim.mean
     numbers = difference_with_limits(mean.difference, mean.lower, mean.upper, scale=100, digits=1)
@@ -398,54 +385,69 @@ def _tell_alike(results: StudyResults, claim: AlikeClaim) -> ClaimLine:
     )
     if claim.answer == "undecided" and max(-mean.lower, mean.upper) <= claim.margin:
         said += f" It does, but {count(claim.n_gts, 'golden object')} are too few to show it."
-    return ClaimLine("Do the models perform alike?", claim.answer, said)
+    return said
 
 
-def _tell_compact(results: StudyResults, claim: CompactClaim) -> ClaimLine:
+def _tell_compact(results: StudyResults, claim: CompactClaim) -> str:
     counts = ", ".join(
         f"{results.model(name).title} {name_range(min(folds), max(folds))}"
         for name, folds in claim.n_features.items()
     )
     n_folds = len(next(iter(claim.n_features.values())))
-    said = (
+    return (
         f"Features over {count(n_folds, 'fold')}, where every model finds at least {percent(claim.sensitivity)} out of "
         f"fold: {counts}. The answer has to hold in every fold; folds share most of their patients, so this is thin "
         "evidence."
     )
-    return ClaimLine("Is Soft the most compact model?", claim.answer, said)
 
 
-def _tell_penalty(claim: PenaltyClaim) -> ClaimLine:
-    said = (
+def _tell_penalty(_: StudyResults, claim: PenaltyClaim) -> str:
+    return (
         f"{claim.most} to {claim.fewest} features along {claim.n_penalties} rising penalties; rank correlation "
         f"{claim.correlation:.2f}, where -1 means that the number falls throughout."
     )
-    return ClaimLine("Does the penalty control the number of features?", claim.answer, said)
 
 
-def _tell_shift(results: StudyResults, claim: ShiftClaim) -> ClaimLine:
+def _tell_shift(results: StudyResults, claim: ShiftClaim) -> str:
     models = "; ".join(
         f"{results.model(str(row.model)).title} {row.estimate:.2f} ({row.lower:.2f} to {row.upper:.2f})"
         for row in claim.table.itertuples(index=False)
     )
-    said = (
+    return (
         f"False positives per image at the thresholds locked for {claim.fp_target:g}, with "
         f"{100 * results.level:g} % intervals: {models}."
     )
-    return ClaimLine("Do false positives rise in unseen patients?", claim.answer, said)
 
 
-def _tell_weights(results: StudyResults, claim: WeightsClaim) -> ClaimLine:
+def _tell_weights(results: StudyResults, claim: WeightsClaim) -> str:
     limits = (
         "too few for an interval"
         if isnan(claim.lower)
         else f"{100 * results.level:g} % interval {claim.lower:.2f} to {claim.upper:.2f}"
     )
-    said = (
+    return (
         f"Rank correlation of weight and sensitivity {claim.correlation:.2f} over {count(claim.n_readers, 'reader')} "
         f"({limits}). Yes needs an interval above 0, no an interval below 0.5."
     )
-    return ClaimLine("Do the readers' weights follow their sensitivities?", claim.answer, said)
+
+
+QUESTIONS: Mapping[str, tuple[str, Callable[[StudyResults, Any], str]]] = {
+    "alike": ("Do the models perform alike?", _tell_alike),
+    "compact": ("Is Soft the most compact model?", _tell_compact),
+    "penalty": ("Does the penalty control the number of features?", _tell_penalty),
+    "false_positives": ("Do false positives rise in unseen patients?", _tell_shift),
+    "weights": ("Do the readers' weights follow their sensitivities?", _tell_weights),
+}
+"""By field of the results' claims: the question, and what says what its answer rests on."""
+
+
+def list_claims(results: StudyResults) -> list[ClaimLine]:
+    """Answer the paper's claims for this study, as far as the run can."""
+    return [
+        ClaimLine(question, claim.answer, tell(results, claim))
+        for name, (question, tell) in QUESTIONS.items()
+        if (claim := getattr(results.claims, name)) is not None
+    ]
 
 
 def tell_correlation(results: StudyResults) -> str:

@@ -92,17 +92,7 @@ class ScoreCalibration:
 def fit_score_map(
     scores: Floats, labels: Floats, weights: Floats, folds: NDArray[np.intp]
 ) -> ScoreCalibration:
-    """Fit the map that held-out patients support best; of equally good ones the simplest.
-
-    Parameters
-    ----------
-    scores
-        Out-of-fold log-odds of places.
-    labels, weights
-        Soft labels of the places, and their readers' weights.
-    folds
-        Number of the fold of each place; patients are whole.
-    """
+    """Fit the map that held-out patients support best; of equally good ones the simplest."""
     if float(weights @ labels) < FEWEST_POSITIVES:
         return ScoreCalibration("rank", 1.0, 0.0, [], [], {})
     losses: dict[str, float] = {method: _judge(method, scores, labels, weights, folds) for method in FITTED}
@@ -124,11 +114,7 @@ def _judge(
 
 
 def _fit(
-    method: FittedMethod,
-    scores: Floats,
-    labels: Floats,
-    weights: Floats,
-    losses: dict[str, float],
+    method: FittedMethod, scores: Floats, labels: Floats, weights: Floats, losses: dict[str, float]
 ) -> ScoreCalibration:
     if method == "none":
         return ScoreCalibration("none", 1.0, 0.0, [], [], losses)

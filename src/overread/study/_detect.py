@@ -27,6 +27,7 @@ from overread.files import (
     to_json,
     write_atomically,
 )
+from overread.marks import ELLIPSE_COLUMNS
 from overread.study._detector import Detector
 from overread.study._documents import ImageReport
 from overread.study._image_jobs import work_twice
@@ -40,11 +41,7 @@ from overread.tables import name_lengths, plain, unit_of
 LAYOUT = 3
 ROW_TYPES = {
     "candidate_id": "str",
-    "x": "float64",
-    "y": "float64",
-    "radius": "float64",
-    "score": "float64",
-    "probability": "float64",
+    **dict.fromkeys(("x", "y", "radius", "score", "probability"), "float64"),
     "rank": "int64",
     "shown": "bool",
 }
@@ -200,12 +197,7 @@ def _draw_picture(detector: Detector, radiograph: DomainImage, candidates: pd.Da
 MARK_TYPES = {
     "image_id": "str",
     "mark_id": "str",
-    "x": "float64",
-    "y": "float64",
-    "semi_major": "float64",
-    "semi_minor": "float64",
-    "angle_deg": "float64",
-    "confidence": "float64",
+    **dict.fromkeys((*ELLIPSE_COLUMNS, "confidence"), "float64"),
     "rank": "int64",
     "label": "str",
 }
@@ -287,20 +279,7 @@ class Batch:
         self.seconds = 0.0
 
     def run(self, images: Iterable[tuple[Path, tuple[float, float] | None]]) -> list[FoundMarks]:
-        """Results of each image that can be used, in the order of the images; ``bad`` names the others.
-
-        Parameters
-        ----------
-        images
-            File, and the size of a pixel where the file does not say.
-
-        Raises
-        ------
-        StorageError
-            If results cannot be written: then no image can be done.
-        LockedError
-            If another process writes the same journal.
-        """
+        """Results of each image that can be used, in the order of the images; ``bad`` names the others."""
         files = dict(images)
         records: dict[Path, _Record] = {}
         faults: dict[Path, Fault] = {}

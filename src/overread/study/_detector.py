@@ -47,11 +47,7 @@ SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
 LARGEST_FILE = 2**28
 CANDIDATE_COLUMNS = ("x", "y", "radius")
 # A file with a right checksum may still be forged: what its fields may be. The numbers are those of study.toml.
-LONGEST_WORDS = {
-    "name": 100,
-    "trained_on": 1000,
-    "verdict": 1000,
-}
+LONGEST_WORDS = {"name": 100, "trained_on": 1000, "verdict": 1000}
 LARGEST_LIMIT, LARGEST_FP_TARGET = 10_000, 1000
 
 
@@ -218,11 +214,7 @@ class Detector:
         return radiograph.pixel_hash in self.seen
 
     def read_image(
-        self,
-        path: Path,
-        *,
-        mm_per_px: tuple[float, float] | None = None,
-        masks: Path | None = None,
+        self, path: Path, *, mm_per_px: tuple[float, float] | None = None, masks: Path | None = None
     ) -> DomainImage:
         """Read a file as its domain does.
 
@@ -447,6 +439,8 @@ class Detector:
         if broken is not None or not isinstance(payload, dict):
             raise ModelFileError(f"{path}: was changed after it was saved: the checksum does not match")
         try:
+            domain = domain_from_record(payload)
+            refuse_other_versions_of(domain, payload)
             return cls(
                 name=payload["name"],
                 model=from_document(payload["model"], path),
@@ -454,7 +448,7 @@ class Detector:
                 operating_points=from_json(
                     tuple[OperatingPoint, ...], payload["operating_points"], "operating_points"
                 ),
-                domain=_read_domain(payload),
+                domain=domain,
                 limit=payload["limit"],
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
@@ -470,13 +464,6 @@ class Detector:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
         except (InvalidInputError, UsageError) as error:
             raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
-
-
-def _read_domain(payload: Mapping[str, object]) -> Domain:
-    """Make the domain of a file, unless it was trained on candidates or features of another version."""
-    domain = domain_from_record(payload)
-    refuse_other_versions_of(domain, payload)
-    return domain
 
 
 def _content_of(path: Path) -> bytes:
@@ -505,28 +492,12 @@ def make_detector(
     seen: TrainingFingerprints,
     means: Iterable[float],
 ) -> Detector:
-    """Make the detector of a model, with its operating points.
-
-    Parameters
-    ----------
-    name, model, score_map
-        Name in the registry of models, the fitted model, and the map from its scores to probabilities.
-    points
-        Locked operating points of a run.
-    pipeline
-        What gave the candidates and features that the model was fitted to.
-    settings
-        Under which the points were locked, ``[hits]`` and ``[evaluation]``.
-    trained_on, verdict
-        In words without names.
-    seen, means
-        Fingerprints of the images that the model was fitted to, and the averages of the features that it looks at over
-        their candidates.
-    """
+    """Make the detector of a model, with its operating points."""
     evaluation = settings.evaluation
     wanted = (name, evaluation.thresholds, settings.hits.single_reader)
+    names = [field.name for field in fields(OperatingPoint)]
     own = [
-        _read_point(point)
+        from_json(OperatingPoint, {name: point.get(name) for name in names})
         for point in points
         if (point["model"], point["source"], point["single_reader"]) == wanted
         and point["threshold"] is not None
@@ -545,7 +516,3 @@ def make_detector(
         means=tuple(means),
         operating_fp=evaluation.find_operating_fp(),
     )
-
-
-def _read_point(point: Mapping[str, object]) -> OperatingPoint:
-    return from_json(OperatingPoint, {field.name: point.get(field.name) for field in fields(OperatingPoint)})

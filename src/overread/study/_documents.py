@@ -98,19 +98,7 @@ class Documents:
 
 
 def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, kinds: Documents) -> list[Path]:
-    """Write a structured report for each DICOM study, a presentation state for each image, or both.
-
-    Parameters
-    ----------
-    reports
-        Images with their detections.
-    observer
-        Name of the detector, who is the observer.
-    out
-        Folder.
-    kinds
-        Which documents.
-    """
+    """Write a structured report for each DICOM study, a presentation state for each image, or both."""
     images = pd.DataFrame([report.image for report in reports])
     marks = pd.concat([report.marks for report in reports], ignore_index=True)
     marks.insert(1, "reader_id", observer)

@@ -41,13 +41,7 @@ def name_run_of_group(run: str, group: str) -> str:
 
 
 def read_groups(root: Path) -> dict[str, Path]:
-    """Return the folder of each group's run; none where a run has no groups.
-
-    Raises
-    ------
-    FormatError
-        If the file that names them is damaged.
-    """
+    """Return the folder of each group's run; none where a run has no groups."""
     path = root / GROUPS_FILE
     if not path.is_file():
         return {}
@@ -60,17 +54,7 @@ def read_groups(root: Path) -> dict[str, Path]:
 
 
 def write_group_page(root: Path, runs: Mapping[str, Path], *, output: Path | None = None) -> Path:
-    """Write the page that joins the runs of groups.
-
-    Parameters
-    ----------
-    root
-        Folder of the run of all groups.
-    runs
-        Folder of each group's run, finished.
-    output
-        Where to write it, in place of report.html in the folder.
-    """
+    """Write the page that joins the runs of groups."""
     parts = []
     for group, folder in runs.items():
         run = open_run(folder)

@@ -32,23 +32,7 @@ def make_tasks(
     *,
     masks: Mapping[str, Path] | None = None,
 ) -> tuple[list[ImageTask], dict[str, Fault]]:
-    """Tasks of all images of a study, and the faults of those that have no readable file, by image id.
-
-    Parameters
-    ----------
-    images
-        image_id, path, and mm_per_px_x and mm_per_px_y where known.
-    study
-        Folder that the paths are relative to.
-    digests
-        Of the image files.
-    pipeline
-        Its versions are part of the digests.
-    given
-        Candidates of each image, where the study brings its own.
-    masks
-        Mask of each image, where regions come from masks.
-    """
+    """Tasks of all images of a study, and the faults of those that have no readable file, by image id."""
     columns = [images.get(name, pd.Series(dtype="float64", index=images.index)) for name in SPACING]
     tasks: list[ImageTask] = []
     faults: dict[str, Fault] = {}
@@ -106,19 +90,6 @@ def work_on_images(
     An image that fails is tried once more, alone, after all others; then it is given up. One that was given up
     because its file cannot be used stays so as long as the file and the version of the package do; other faults get a
     new chance in each run.
-
-    Parameters
-    ----------
-    folder
-        Of the run.
-    tasks, faults
-        All images, and the faults of those that cannot be worked on.
-    executor
-        Who does the work.
-    versions
-        Of the code that the keys of the tasks stand for.
-    say
-        Called with lines for the log.
     """
     manifest = Manifest(folder)
     by_id = {task.image_id: task for task in tasks}
@@ -154,17 +125,7 @@ def work_twice(
     tasks: Sequence[ImageTask],
     note_failure: Callable[[Outcome, Fault, int], None] = lambda outcome, fault, n_failed: None,
 ) -> Iterator[Outcome]:
-    """Yield the outcome of each image; one that fails is tried once more, alone, after all others.
-
-    Parameters
-    ----------
-    executor
-        Who does the work.
-    tasks
-        The images.
-    note_failure
-        Called with what failed the first time, why, and how many have failed so far.
-    """
+    """Yield the outcome of each image; one that fails is tried once more, alone, after all others."""
     failed: set[str] = set()
     for outcome in executor.work(tasks) if tasks else ():
         if outcome.fault is None:

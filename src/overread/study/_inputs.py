@@ -43,15 +43,7 @@ from overread.truth import ADJUDICATION_FILE, read_adjudication
 
 
 def read_found_files(folder: Path, listed: Iterable[str]) -> FoundFiles | None:
-    """Count what was found; None in a folder that `init` has not been in.
-
-    Parameters
-    ----------
-    folder
-        Of the study.
-    listed
-        Paths that the images table has now; a file that was left out and is listed since is no longer left out.
-    """
+    """Count what was found; None in a folder that `init` has not been in."""
     reasons = read_found(folder)
     if reasons is None:
         return None
@@ -146,15 +138,7 @@ class StudyInputs:
 
 
 def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
-    """Read a study's tables and check that they fit together.
-
-    Raises
-    ------
-    TableError
-        Naming file, row, column and remedy.
-    LeakageError
-        If a patient is in two splits.
-    """
+    """Read a study's tables and check that they fit together."""
     found = read_hashed_folder(folder, derive_readings=settings.inputs.derive_readings)
     tables, digests = found.tables, dict(found.digests)
     candidates, features = None, None
@@ -221,13 +205,7 @@ def _read_decisions(folder: Path, name: str | None, images: pd.DataFrame) -> Has
 
 
 def choose_marks(marks: pd.DataFrame, groups: Mapping[str, Sequence[str]], folder: Path) -> pd.DataFrame:
-    """Take the marks whose labels are in a group; within it labels no longer matter. Without groups take all.
-
-    Raises
-    ------
-    InvalidInputError
-        If a group names a label that no mark has.
-    """
+    """Take the marks whose labels are in a group; within it labels no longer matter. Without groups take all."""
     if not groups:
         return marks
     wanted = [label for labels in groups.values() for label in labels]
@@ -275,13 +253,15 @@ def read_known_nodules(folder: Path) -> HashedTable | None:
 
 def _refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Path) -> None:
     """Refuse rows of images that are not in the study."""
-    strange = ~image_ids.isin(images["image_id"])
-    if strange.any():
-        row = int(strange.to_numpy().argmax())
-        raise TableError(
-            f"{path}, row {row + 2}, column image_id: {image_ids.iloc[row]!r} is not in the images"
-            " table (add the image, or take the row out)"
-        )
+    said = "is not in the images table (add the image, or take the row out)"
+    _refuse_cells(image_ids, ~image_ids.isin(images["image_id"]), path, said)
+
+
+def _refuse_cells(cells: pd.Series[str], wrong: pd.Series[bool], path: Path, said: str) -> None:
+    """Refuse the first cell of a column that is wrong, naming its row and what it holds."""
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        raise TableError(f"{path}, row {row + 2}, column {cells.name}: {cells.iloc[row]!r} {said}")
 
 
 def _fill_responses(candidates: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -309,13 +289,8 @@ def check_images(images: pd.DataFrame, folder: Path, *, needs_paths: bool) -> pd
                 f" folder, or make the table with: overread init {shell_word(folder)})"
             )
     if "split" in images and (images["split"] != "").any():
-        wrong = ~images["split"].isin(PARTS)
-        if wrong.any():
-            row = int(wrong.to_numpy().argmax())
-            raise TableError(
-                f"{place}, row {row + 2}, column split: {images['split'].iloc[row]!r} (use training, validation"
-                " or test in every row, or leave the whole column empty)"
-            )
+        said = "(use training, validation or test in every row, or leave the whole column empty)"
+        _refuse_cells(images["split"], ~images["split"].isin(PARTS), place, said)
     return images.reset_index(drop=True)
 
 
@@ -356,11 +331,7 @@ def _assign_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
 def check_codes(codes: pd.Series[str], path: Path) -> None:
     """Refuse a code that is not R and a number, or that two readers have: they would become one."""
     wrong = ~codes.str.fullmatch(r"R[0-9]+") | codes.duplicated()
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        raise TableError(
-            f"{path}, row {row + 2}, column code: {codes.iloc[row]!r} (give each reader a code of its own: R1, R2, ...)"
-        )
+    _refuse_cells(codes, wrong, path, "(give each reader a code of its own: R1, R2, ...)")
 
 
 def code_marks(marks: pd.DataFrame, codes: dict[str, str]) -> pd.DataFrame:

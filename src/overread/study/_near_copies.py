@@ -46,13 +46,6 @@ def compare_sketches(sketches: Sequence[str | None], owners: Sequence[object]) -
     makes two pictures alike, but no copies. So a study that is one picture under many patients is not noticed here,
     unless its pixels are identical: pictures of different patients can be as much alike as such copies.
 
-    Parameters
-    ----------
-    sketches
-        Of the images (`overread.images._sketch.sketch`); images without one are not compared.
-    owners
-        Patient or part of each image; pairs of one owner are left out.
-
     Returns
     -------
     list of (int, int)
@@ -86,13 +79,6 @@ def compare_rows(features: ColumnTable, owner_of_image: dict[str, str]) -> list[
 
     Every column, in deviations from its mean, is added to a few random projections; rows that agree in all of them
     agree in the columns. Rows are looked up in the cells of shifted grids, so that the time grows with their number.
-
-    Parameters
-    ----------
-    features
-        Features by image and candidate, read column by column.
-    owner_of_image
-        Patient or part by image id; other images are left out.
 
     Returns
     -------
@@ -138,24 +124,7 @@ def refuse_copies(
     folder: Path,
     what: str = "nearly the same picture",
 ) -> None:
-    """Refuse copies in two parts.
-
-    Parameters
-    ----------
-    pairs
-        Ids of images that are copies of each other, in different parts.
-    images
-        ``image_id`` and ``split``, the part of each image; ``different_from`` where the user said what is no copy.
-    folder
-        The study's folder, for the remedy.
-    what
-        What the images have in common.
-
-    Raises
-    ------
-    LeakageError
-        Naming the first pair, and the command that cures the first few.
-    """
+    """Refuse copies in two parts."""
     different = find_different(images)
     found = [pair for pair in pairs if pair not in different]
     if not found:
@@ -220,10 +189,7 @@ def _choose_column(
 
 
 def _find_twins(
-    places: NDArray[np.float32],
-    code: NDArray[np.intp],
-    owner: NDArray[np.intp],
-    is_filler: NDArray[np.bool_],
+    places: NDArray[np.float32], code: NDArray[np.intp], owner: NDArray[np.intp], is_filler: NDArray[np.bool_]
 ) -> NDArray[np.intp]:
     """Pairs of rows of different owners at the same place, each with the first image that has it.
 

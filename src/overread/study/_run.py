@@ -14,6 +14,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -82,10 +83,6 @@ class RunLog:
                 os.write(self._handle, line.encode("utf-8", "backslashreplace"))
         except OSError:
             pass
-
-    def timed(self, name: str, started: float) -> None:
-        """Keep how long a stage took."""
-        self.seconds[name] = round(time.monotonic() - started, 3)
 
 
 # Measured by `python -m benchmarks.study_memory large` with 4,000 and 20,000 images x 20 candidates x 50 features, the
@@ -209,9 +206,7 @@ def run_study(
     OverreadError
         Of the kinds in `overread.errors`; what was finished before stays finished.
     """
-    settings = read_settings(study / "study.toml", seed=seed)
-    if execution:
-        settings = settings.model_copy(update={"execution": _merge_execution(settings.execution, execution)})
+    settings = _merge_execution(read_settings(study / "study.toml", seed=seed), execution or {})
     _check_name(name)
     if len(settings.labels.groups) < 2:
         return _run_one(study, settings, name, pipeline)
@@ -236,15 +231,8 @@ def find_study_candidates(
     """Do the stages of a run up to candidates and their features, and fit no model.
 
     What a run of that name did is kept, and what is done here a later `run_study` keeps.
-
-    Parameters
-    ----------
-    study, name, execution, pipeline
-        As in `run_study`; a study of several groups of labels is refused.
     """
-    settings = read_settings(study / "study.toml")
-    if execution:
-        settings = settings.model_copy(update={"execution": _merge_execution(settings.execution, execution)})
+    settings = _merge_execution(read_settings(study / "study.toml"), execution or {})
     if len(settings.labels.groups) > 1:
         raise UsageError(f"{study}: has several groups of labels, and each has candidates of its own")
     return _run_one(study, settings, _check_name(name), pipeline, last="candidates")
@@ -278,14 +266,15 @@ def _run_one(
     return report
 
 
-def _merge_execution(own: Execution, given: Mapping[str, object]) -> Execution:
+def _merge_execution(settings: Settings, given: Mapping[str, object]) -> Settings:
     """Put options of the call in place of the study's own."""
     try:
-        return Execution.model_validate({**own.model_dump(), **given})
+        execution = Execution.model_validate({**settings.execution.model_dump(), **given})
     except ValidationError as error:
         fault = error.errors()[0]
         said = fault["msg"].removeprefix("Value error, ")
         raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {said[:1].lower()}{said[1:]}") from None
+    return settings.model_copy(update={"execution": execution})
 
 
 def _check_name(name: str) -> str:
@@ -299,12 +288,7 @@ class Runner:
     """Does the stages in order, with log, progress and warnings around each."""
 
     def __init__(
-        self,
-        study: Path,
-        settings: Settings,
-        folder: RunFolder,
-        log: RunLog,
-        pipeline: PipelineSpec | None,
+        self, study: Path, settings: Settings, folder: RunFolder, log: RunLog, pipeline: PipelineSpec | None
     ) -> None:
         self._folder, self._log = folder, log
         self._started = datetime.now(UTC)
@@ -319,7 +303,7 @@ class Runner:
         inputs, settings, folder = self._inputs, self._settings, self._folder
         _write_settings(folder, settings)
         workshop = Workshop(folder, self._spec, self._make_executor, self._say)
-        sources = inputs.sources() | {"pipeline": self._pipeline_source(), "names": self._names_source()}
+        sources = self._list_sources()
         failed = View("failed_models", reads=(), make=lambda inputs: self._failed, key=dict)
         workspace = Workspace(folder, settings, sources, [*list_views(inputs, settings, folder), failed])
         with single_threaded_blas():
@@ -367,22 +351,21 @@ class Runner:
         self._write_provenance()
         return replace(self._report, n_quarantined=len(workspace.load("quarantined")))
 
+    def _list_sources(self) -> dict[str, StageSource]:
+        """List what the study brings, what is done with its images, and what the page calls study and run."""
+        study = self._settings.name or self._inputs.folder.resolve().name
+        names, pipeline = {"study": study, "run": self._folder.root.name}, self._spec.build()
+        # A detector has to do the same to an image, to get candidates and features like those it was trained on.
+        work = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
+        return self._inputs.sources() | {
+            "pipeline": StageSource(digest_of_value(work), pipeline),
+            "names": StageSource(digest_of_value(names), names),
+        }
+
     def _list_skipped(self, workspace: Workspace) -> dict[str, str]:
         """Return the models that the check found cannot be fitted, and those that failed, with the reason."""
         skipped: dict[str, str] = workspace.load(SKIPPED_FILE)
         return {**skipped, **self._failed}
-
-    def _pipeline_source(self) -> StageSource:
-        """Return what a detector has to do to an image to get candidates and features like those it was trained on."""
-        pipeline = self._spec.build()
-        key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
-        return StageSource(digest_of_value(key), pipeline)
-
-    def _names_source(self) -> StageSource:
-        """Return what the page calls the study and the run."""
-        study = self._settings.name or self._inputs.folder.resolve().name
-        names = {"study": study, "run": self._folder.root.name}
-        return StageSource(digest_of_value(names), names)
 
     def _count_candidates(self) -> int:
         """Count the candidates: those that the study brings, else as many as an image may have."""
@@ -430,7 +413,7 @@ class Runner:
         started = time.monotonic()
         with begin_work(title.replace("_", " "), None):
             done = self._tell_warnings(stage.name, lambda: workspace.run(stage))
-        self._log.timed(stage.name, started)
+        self._log.seconds[stage.name] = round(time.monotonic() - started, 3)
         (self._report.done if done else self._report.skipped).append(stage.name)
         self._log.write(
             f"{stage.name}: {'done' if done else 'still valid'} ({self._log.seconds[stage.name]} s)"
@@ -499,8 +482,6 @@ def _find_versions(names: Iterable[str]) -> dict[str, str]:
     """Find the versions of the packages that are there."""
     found = {}
     for name in names:
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found

@@ -101,12 +101,7 @@ class Run:
         """Return the detector's locked threshold under the study's own treatment; None where nothing is shown."""
         points = read_json(self._folder.readable("operating_points.json"))
         settings = self.settings
-        wanted = (
-            model,
-            source or settings.evaluation.thresholds,
-            settings.hits.single_reader,
-            fp_target,
-        )
+        wanted = (model, source or settings.evaluation.thresholds, settings.hits.single_reader, fp_target)
         for point in points:
             if (point["model"], point["source"], point["single_reader"], point["fp_target"]) == wanted:
                 return point["threshold"]

@@ -543,28 +543,33 @@ class Settings(ModelSections):
     execution: Execution = Execution()
 
     @model_validator(mode="after")
-    def _test_set_or_nested(self) -> Settings:
+    def _fit_together(self) -> Settings:
+        own, domain = self.candidates, get_domain(self.region.kind)
         if not self.split.test and self.evaluation.headline != "nested":
             raise ValueError('[split] test = 0 leaves no test set (set headline = "nested" in [evaluation])')
-        return self
-
-    @model_validator(mode="after")
-    def _decided_or_grouped(self) -> Settings:
         if self.inputs.adjudication is not None and self.labels.groups:
             raise ValueError(
                 "[inputs] adjudication: a chair decides on objects of all labels, [labels] groups merges each group on"
                 " its own (leave one of them out)"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _unit_of_region(self) -> Settings:
-        domain = get_domain(self.region.kind)
         if self.units.unit not in domain.units:
             raise ValueError(
                 f'[units] unit = "{self.units.unit}": a {domain.name} is measured in {" or ".join(domain.units)}'
                 " (or set kind in [region])"
             )
+        if self.units.unit == "mm":
+            try:
+                self.hits.hit_rule().in_unit("mm")
+            except InvalidInputError as error:
+                raise ValueError(f"[hits] {error}") from error
+        known = list_finders(domain.name)
+        if "finder" in own.model_fields_set and own.finder not in known:
+            raise ValueError(
+                f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use'
+                f" {' or '.join(known)}"
+            )
+        if isinstance(own.polarity, dict) and own.polarity.keys() != self.labels.groups.keys():
+            raise ValueError("[candidates] polarity by group has to name the groups of [labels], each once")
         return self
 
     @model_validator(mode="before")
@@ -576,33 +581,6 @@ class Settings(ModelSections):
         if in_mm and isinstance(merging, dict):
             return {**raw, "merging": {"full_size": FULL_SIZE_MM, **merging}}
         return raw
-
-    @model_validator(mode="after")
-    def _hits_in_mm(self) -> Settings:
-        if self.units.unit == "mm":
-            try:
-                self.hits.hit_rule().in_unit("mm")
-            except InvalidInputError as error:
-                raise ValueError(f"[hits] {error}") from error
-        return self
-
-    @model_validator(mode="after")
-    def _finder_of_region(self) -> Settings:
-        own = self.candidates
-        known = list_finders(get_domain(self.region.kind).name)
-        if "finder" in own.model_fields_set and own.finder not in known:
-            raise ValueError(
-                f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use'
-                f" {' or '.join(known)}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _polarity_of_groups(self) -> Settings:
-        polarity = self.candidates.polarity
-        if isinstance(polarity, dict) and polarity.keys() != self.labels.groups.keys():
-            raise ValueError("[candidates] polarity by group has to name the groups of [labels], each once")
-        return self
 
     def to_plain(self) -> dict[str, Any]:
         """Every value, ready for JSON."""
@@ -686,13 +664,7 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
 
 
 def read_toml(path: Path, remedy: str) -> dict[str, Any]:
-    """Read a file of settings without knowing its keys; ``remedy`` says what to do where there is none.
-
-    Raises
-    ------
-    InvalidInputError
-        Naming the file, what is wrong with it and the remedy.
-    """
+    """Read a file of settings without knowing its keys; ``remedy`` says what to do where there is none."""
     try:
         content = read_capped(
             path,
@@ -726,13 +698,7 @@ def parse_settings(raw: Mapping[str, object], place: str = "settings") -> Settin
 
 
 def parse_sections(kind: type[Sections], raw: Mapping[str, object], place: str) -> Sections:
-    """Check what was read of a file whose tables are the fields of ``kind``; ``place`` begins the message.
-
-    Raises
-    ------
-    InvalidInputError
-        Naming up to five keys, what is wrong with each, and the remedy.
-    """
+    """Check what was read of a file whose tables are the fields of ``kind``; ``place`` begins the message."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
@@ -795,13 +761,6 @@ def settings_template(proposed: Mapping[str, Mapping[str, object]] | None = None
     """Text of a settings file in which every key is there, commented out, with its default or that of the preset.
 
     Keys without a default are shown with an example.
-
-    Parameters
-    ----------
-    proposed
-        Values by section and key that are written down, not commented out.
-    preset
-        Name of the preset, or empty.
     """
     given = proposed or {}
     values = parse_settings({"preset": preset}).to_plain()

@@ -19,6 +19,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -133,17 +134,6 @@ class RunFolder:
     ) -> bool:
         """Do the work of a stage unless its record says that it is done and its files are still what they were.
 
-        Parameters
-        ----------
-        name
-            Name of the stage and of its record.
-        needs
-            All that the outcome depends on: settings, versions, digests of files. Plain values.
-        gives
-            Files that the stage writes.
-        make
-            Makes their content.
-
         Returns
         -------
         bool
@@ -190,13 +180,7 @@ class FinishedRunFolder(RunFolder):
         return {relative: digest for record in records if record for relative, digest in record.files.items()}
 
     def readable(self, relative: str) -> Path:
-        """Path of a file of the run, to read it.
-
-        Raises
-        ------
-        FormatError
-            If it is missing, or not what the run wrote; the message names the remedy.
-        """
+        """Path of a file of the run, to read it."""
         path = self.path(relative)
         study, name = shell_word(self.root.parent.parent), shell_word(self.root.name)
         remedy = f"make it again: overread run {study} --name {name}"
@@ -304,8 +288,9 @@ class Manifest:
         self._journal = Journal(folder.path(JOURNAL))
         self.entries: dict[str, Entry] = {}
         for record in (*self._finished(), *(value for _, value in self._journal.entries())):
-            entry = _entry_of(record)
-            if entry is not None:
+            # What is no entry is passed over.
+            with suppress(FormatError):
+                entry = from_json(Entry, record)
                 self.entries[entry.image_id] = entry
 
     def __enter__(self) -> Self:
@@ -358,26 +343,12 @@ class Manifest:
         return found["images"] if isinstance(found, dict) and isinstance(found.get("images"), list) else []
 
 
-def _entry_of(record: object) -> Entry | None:
-    """Entry of a record that was read; None for what is not one."""
-    try:
-        return from_json(Entry, record)
-    except FormatError:
-        return None
-
-
 CANDIDATE_COLUMNS = ("candidate_id", "x", "y", "radius", "response")
 FACTS, NAMES = b"overread.facts", b"overread.feature_names"
 
 
 def encode_shard(work: ImageWork) -> bytes:
-    """Bytes of the shard of one image; the same work gives the same bytes.
-
-    Raises
-    ------
-    InvalidInputError
-        If the rows of candidates and features do not belong together, or a value is not finite.
-    """
+    """Bytes of the shard of one image; the same work gives the same bytes."""
     candidates = work.candidates[list(CANDIDATE_COLUMNS)]
     ids = candidates["candidate_id"].tolist()
     if not all(isinstance(name, str) and name for name in ids) or len(set(ids)) < len(ids):
@@ -415,13 +386,7 @@ def _finite(values: NDArray[np.floating], name: str) -> NDArray[np.floating]:
 
 
 def decode_shard(content: bytes) -> ImageWork:
-    """Read back what was made of an image.
-
-    Raises
-    ------
-    FormatError
-        If the bytes are not those of a shard.
-    """
+    """Read back what was made of an image."""
     try:
         with pq.ParquetFile(io.BytesIO(content)) as file:
             table = file.read()

@@ -181,24 +181,7 @@ def take_study_marks(
     *,
     by_group: bool = True,
 ) -> StudyMarks:
-    """Take the marks of a folder as its ``study.toml`` says; without one, as they are.
-
-    Parameters
-    ----------
-    folder
-        Of the study; None for tables that belong to none.
-    tables
-        What was read from it.
-    options, labels
-        What else was asked for: what is not as it comes counts more than the settings.
-    by_group
-        Whether a mark's label becomes that of its group; every label of a group has to be among the marks then.
-
-    Raises
-    ------
-    InvalidInputError
-        If the settings cannot be read, or need sizes that the images table does not tell.
-    """
+    """Take the marks of a folder as its ``study.toml`` says; without one, as they are."""
     path = None if folder is None else folder / "study.toml"
     if folder is None or path is None or not path.is_file():
         marks, own_unit = plain(tables.marks, place="marks")
@@ -280,22 +263,7 @@ class StudyDomain:
 def read_study_domain(
     folder: Path | None, group: str | None = None, finder: str | None = None
 ) -> StudyDomain:
-    """Read how a study's images are worked on; a folder that is no study is of chests, whose commands ask for no study.
-
-    Parameters
-    ----------
-    folder
-        Of the study.
-    group
-        One of its groups of labels, where it has several.
-    finder
-        Who looks for candidates, in place of the study's own.
-
-    Raises
-    ------
-    UsageError
-        If it has several groups and none, or another, is named, or no such finder.
-    """
+    """Read how a study's images are worked on; a folder that is no study is of chests."""
     usual = StudyDomain(ChestDomain(finder or DEFAULT_FINDER), DEFAULT_LIMIT, {})
     if folder is None or not (folder / "study.toml").is_file():
         return usual

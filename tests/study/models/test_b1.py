@@ -38,12 +38,3 @@ def test_it_learns_from_golden_objects(chain: Chain) -> None:
     assert set(bags.labels) == {0.0, 1.0}
     golden = chain.load("cohort").split("training").truth["golden"]
     assert 0 < sum(bags.labels) <= golden.sum()
-
-
-def test_its_choice_is_a_row_a_setting(chain: Chain) -> None:
-    tuned = chain.load("tuning/b1.json")
-    # What is the same in all settings is not told.
-    assert tuned["choice"]["table"]["prune_bound"] == chain.settings.b1.prune_bounds == [100.0, 10000.0]
-    assert "alpha_init" not in tuned["choice"]["table"]
-    assert tuned["parameters"] == {"prune_bound": tuned["parameters"]["prune_bound"], "alpha_init": 1.0}
-    assert tuned["parameters"] == chain.load("tuning/b1_grid.json")[tuned["choice"]["position"]]

@@ -27,11 +27,6 @@ def test_what_is_built() -> None:
     assert {name: getattr(model, name) for name in told} == told
 
 
-def test_folds_have_no_bootstrap() -> None:
-    model = ReaderMixture(n_bootstrap=50)
-    assert B2.prepare_for_folds(model).n_bootstrap == 0
-
-
 def count_marked(split: object) -> int:
     """Marks near candidates of the reader who has most, as `min_positives` counts them."""
     best = 0
@@ -64,10 +59,3 @@ def test_a_fold_that_is_too_small_is_refused_too(chain: Chain) -> None:
     most = count_marked(folds[0].held_out)
     with pytest.raises(InvalidInputError, match="of a training set"):
         B2.check(training, [small], SimpleNamespace(b2=SimpleNamespace(min_positives=most + 1)))
-
-
-def test_its_features_are_those_of_all_readers(chain: Chain) -> None:
-    model = chain.load("models/b2.json")
-    readers = set(model.reader_importance_["reader_id"])
-    assert readers <= set(chain.inputs.reader_codes.values())
-    assert len(readers) >= 2

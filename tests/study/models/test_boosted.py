@@ -6,15 +6,9 @@ import numpy as np
 
 from overread.models import BoostedBags
 from overread.study import MODELS, parse_settings
-from overread.study.models.boosted import BoostedSettings
 from study_chain import Chain
 
 BOOSTED = MODELS["boosted"]
-
-
-def test_it_is_fitted_only_if_asked_for() -> None:
-    assert not BOOSTED.by_default
-    assert "boosted" not in parse_settings({}).models.wanted
 
 
 def test_what_is_built() -> None:
@@ -25,10 +19,6 @@ def test_what_is_built() -> None:
     assert isinstance(model, BoostedBags)
     assert (model.n_trees, model.learning_rate, model.max_leaves, model.min_instances) == (9, 0.3, 5, 7)
     assert model.random_state == 8
-
-
-def test_defaults_do_not_share_a_list() -> None:
-    assert BoostedSettings().n_trees is not BoostedSettings().n_trees
 
 
 def test_features_are_weighed_by_their_share_of_the_gain(chain: Chain) -> None:

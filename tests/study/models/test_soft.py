@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from overread.models import SoftMILLogisticRegression
 from overread.study import MODELS, choose_by_paper, fit_path, parse_settings
 from study_chain import Chain
 
@@ -43,15 +42,6 @@ def test_the_paper_s_rule_leaves_one_setting(chain: Chain) -> None:
     assert SOFT.grid(merged, settings) == [{"lam": choice.alpha, "normalization": choice.normalization}]
 
 
-def test_a_path_holds_the_fits_of_its_penalties(chain: Chain) -> None:
-    training = chain.load("cohort").split("training")
-    path = fit_path(training, chain.settings, "bags")
-    bags = training.bags("soft")
-    for place in (1, 4):
-        alone = SoftMILLogisticRegression(path.alphas_[place], normalization="bags").fit(bags, bags.labels)
-        np.testing.assert_allclose(path.coef_path_[place], alone.coef_[0], atol=1e-5)
-
-
 def test_the_choice_is_one_of_the_settings_tried(chain: Chain) -> None:
     tuned, grid = chain.load("tuning/soft.json"), chain.load("tuning/soft_grid.json")
     table = pd.DataFrame(tuned["choice"]["table"])
@@ -60,31 +50,6 @@ def test_the_choice_is_one_of_the_settings_tried(chain: Chain) -> None:
     chosen = table.iloc[tuned["choice"]["position"]]
     assert chosen["accepted"]
     assert table.loc[table["accepted"], "n_features"].min() == chosen["n_features"]
-
-
-def test_the_paper_s_choice_is_told_beside(chain: Chain) -> None:
-    told, soft = chain.load("tuning/paper.json"), chain.settings.soft
-    path = fit_path(chain.load("cohort").split("training"), chain.settings, told["normalization"])
-    assert told["lam"] in path.alphas_
-    assert len(told["table"]["lam"]) == len(soft.normalizations) * soft.n_lambdas * len(
-        soft.choice_fp_targets
-    )
-
-
-def test_sparsest_has_the_fewest_features(chain: Chain) -> None:
-    """Within a tolerance of 1 all are accepted: the sparsest has the fewest features of all."""
-    bounds = {
-        "tolerance": 1.0,
-        "max_gap": 1.0,
-        "pick": "sparsest",
-        "normalizations": ["bags"],
-        "n_lambdas": 5,
-    }
-    settings = parse_settings({"soft": bounds, "evaluation": {"n_bootstrap": 100}})
-    path = fit_path(chain.load("cohort").split("training"), settings, "bags")
-    choice = choose_by_paper(chain.load("cohort"), settings, {"bags": path})
-    assert choice.intersects
-    assert choice.n_features == path.n_features_.min()
 
 
 def test_what_is_built_has_what_was_chosen(chain: Chain) -> None:

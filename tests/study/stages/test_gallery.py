@@ -1,6 +1,7 @@
 """Hits, misses and false positives add up, whatever the threshold."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.report import Gallery
-from overread.study.stages.gallery import choose_examples, sort_gallery
+from overread.report import N_TOLD, Description, Gallery, Spread
+from overread.study.stages.gallery import (
+    choose_examples,
+    describe_images,
+    evaluate_subgroups,
+    find_examples,
+    sort_gallery,
+)
 from overread.tables import plain
 from overread.truth import merge_marks
 from study_chain import Chain, show_by_hand
@@ -120,3 +127,76 @@ def test_marks_of_one_image_give_one_example_and_no_marks_none(chain: Chain):
 def test_the_order_of_marks_does_not_matter(rows):
     told = [(one.image_id, one.left, one.top, one.side) for one in choose(rows)]
     assert told == [(one.image_id, one.left, one.top, one.side) for one in choose([*HARD, *EASY, *LESS_EASY])]
+
+
+def test_a_low_and_a_high_example_of_each_feature_that_is_told(chain: Chain) -> None:
+    models = chain.load("results.json").models
+    test = chain.load("cohort").split("test")
+    examples = find_examples(models, test)
+    told = {one.name for model in models for one in model.features[:N_TOLD]}
+    assert set(examples["feature"]) == told
+    assert all(list(rows["end"]) == ["low", "high"] for _, rows in examples.groupby("feature"))
+    for name, rows in examples.groupby("feature"):
+        values = test.features.read([name])[name]
+        low, high = rows["value"]
+        assert (values < low).mean() <= 0.1
+        assert (values > high).mean() <= 0.1
+        assert low < high or values.nunique() < 10
+    places = test.candidates.set_index(["image_id", "x", "y"]).index
+    assert set(zip(examples["image_id"], examples["x"], examples["y"], strict=True)) <= set(places)
+
+
+def test_models_without_features_have_no_examples(chain: Chain) -> None:
+    models = chain.load("results.json").models
+    bare = [replace(model, features=[]) for model in models]
+    assert find_examples(bare, chain.load("cohort").split("test")).empty
+
+
+def test_files_and_columns_together() -> None:
+    facts = pd.DataFrame(
+        {
+            "source_mm_per_px": [[0.1, 0.1], [0.2, 0.2], [0.2, 0.4]],
+            "width_mm": [300.0, 350.0, 400.0],
+            "spacing_source": ["PixelSpacing", "given", "given"],
+        }
+    )
+    told = describe_images(facts, Description({"age, years": Spread(1, 2, 3)}, {"sex": {"F": 3}}))
+    assert told.numbers["pixel size, mm"] == Spread(0.1, 0.2, 0.4)
+    assert told.numbers["width, mm"] == Spread(300.0, 350.0, 400.0)
+    assert list(told.numbers)[-1] == "age, years"
+    assert told.counts == {"pixel size from": {"the images table": 2, "PixelSpacing": 1}, "sex": {"F": 3}}
+
+
+def test_a_study_without_images_is_described_by_its_table_alone() -> None:
+    own = Description({}, {"sex": {"F": 3}})
+    assert describe_images(pd.DataFrame({"image_id": ["a"]}), own) == own
+
+
+def test_groups_are_counted_as_by_hand(chain: Chain) -> None:
+    """Against a count from the run's tables without any function of FROC."""
+    test = chain.load("cohort").split("test")
+    matching = chain.load("matched")["soft"].test
+    ids = test.images["image_id"]
+    group = dict(zip(ids, np.where(np.arange(len(ids)) % 3 == 0, "A", "B"), strict=True))
+    scores = test.candidates.merge(chain.load("tables/scores.parquet"), on=["image_id", "candidate_id"])[
+        "soft"
+    ]
+    threshold = float(np.quantile(scores, 0.8))
+    (found,) = evaluate_subgroups(matching, {"site": group}, threshold, chain.settings.evaluation, 0)
+    shown = show_by_hand(test.candidates, scores.tolist()) & (scores >= threshold).to_numpy()
+    on_any = np.isin(np.arange(len(scores)), test.hits["candidate_row"])
+    hit = set(test.hits.loc[shown[test.hits["candidate_row"]], "truth_row"])
+    for row in found.table.itertuples():
+        inside = ids.map(group) == row.stratum
+        golden = test.truth.index[test.truth["golden"] & test.truth["image_id"].map(group).eq(row.stratum)]
+        wrong = shown & ~on_any & test.candidates["image_id"].map(group).eq(row.stratum).to_numpy()
+        assert row.n_images == inside.sum()
+        assert row.n_patients == test.images.loc[inside, "patient_id"].nunique()
+        assert row.n_gts == len(golden)
+        assert row.gt_sensitivity == pytest.approx(np.mean([gt in hit for gt in golden]))
+        assert row.fp_per_image == pytest.approx(wrong.sum() / inside.sum())
+
+
+def test_without_a_threshold_there_is_nothing_to_judge(chain: Chain) -> None:
+    matching = chain.load("matched")["soft"].test
+    assert evaluate_subgroups(matching, {"a": {}}, float("nan"), chain.settings.evaluation, 0) == []

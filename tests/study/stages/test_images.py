@@ -127,14 +127,6 @@ class TestGathering:
         with pytest.raises(InvalidInputError, match="'case 001' has other features"):
             chain.call("candidates", shards=[shards[0], ("case 001", other)])
 
-    def test_the_same_pixels_in_two_splits(self, chain: Chain) -> None:
-        images = chain.load("tables/split.parquet")
-        part = images.groupby("split")["image_id"].first()
-        hashes = dict.fromkeys(images["image_id"]) | {part["training"]: "same", part["test"]: "same"}
-        with pytest.raises(LeakageError, match="identical pixels"):
-            _refuse_shared_pixels(images, hashes)
-        _refuse_shared_pixels(images, {name: name for name in images["image_id"]})
-
     def test_the_same_pixels_in_two_patients_of_a_nested_run(self, chain: Chain) -> None:
         images = chain.load("tables/split.parquet").assign(split="training")
         first, *_, last = images["image_id"]

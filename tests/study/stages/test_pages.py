@@ -19,8 +19,6 @@ from overread.study.stages.pages import (
     MODEL_CARD,
     REPORT,
     _open_image,
-    detector_stage,
-    pictures_stage,
 )
 from overread.study.stages.stage import RECORDS
 
@@ -101,16 +99,6 @@ def test_an_image_that_cannot_be_opened_gives_no_picture(light_original: Path, t
     assert np.array_equal(found.pixels, wanted.pixels)
     assert _open_image(images, light_original, Settings(), "gone") is None
     assert _open_image(images, light_original, Settings(), "none") is None
-
-
-def test_stages_without_images_do_not_read_shards() -> None:
-    assert "shards" in pictures_stage(has_images=True).reads
-    assert "shards" not in pictures_stage(has_images=False).reads
-
-
-def test_the_detector_depends_on_the_pipeline() -> None:
-    stage = detector_stage(["soft", "b1"])
-    assert {"pipeline", "supported.json", "models/b1.json", "tuning/soft_map.json"} <= set(stage.reads)
 
 
 def test_a_foreign_pipeline_makes_no_detector(folder: Path) -> None:

@@ -43,16 +43,6 @@ def test_the_default_run(chain: Chain) -> None:
     ]  # fmt: skip
 
 
-def test_one_model_has_its_stages_alone(chain: Chain) -> None:
-    found = names(chain, parse_settings({"models": {"wanted": ["boosted"], "folds": 2}}))
-    assert found == [
-        "images", "candidates", "check_places", "check_models",
-        "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted",
-        "calibration_boosted", "supported",
-        "scores", "operating_points", "results", "pictures", "figures", "head", "model_card", "report",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("n_outer_folds", [0, 2])
 def test_a_model_that_is_skipped_has_no_stage_after_the_check(chain: Chain, n_outer_folds: int) -> None:
     workshop = make_workshop(chain.folder)

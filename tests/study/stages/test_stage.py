@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from overread.files import digest_of_value, encode_columns, fill_columns
@@ -251,16 +250,6 @@ class TestWhatAStageWrites:
         assert space.run(Stage("matrix", (), ("m.npy",), lambda given: {"m.npy": fill}))
         assert np.array_equal(np.load(folder.path("m.npy")), matrix)
         assert not space.run(Stage("matrix", (), ("m.npy",), lambda given: {}))
-
-    def test_tables_and_text(self, workspace: Any) -> None:
-        table = pd.DataFrame({"image_id": pd.Series(["a", "b"], dtype="str"), "n": [1, 2]})
-        stage = Stage(
-            "s", (), ("tables/t.parquet", "p.html"), lambda given: {"tables/t.parquet": table, "p.html": "ü"}
-        )
-        space = workspace()
-        space.run(stage)
-        pd.testing.assert_frame_equal(space.load("tables/t.parquet"), table)
-        assert space.load("p.html") == "ü"
 
 
 class TestEveryStageOfARun:

@@ -64,13 +64,6 @@ def test_the_grade_fits_the_study(one: Counted, grade: str) -> None:
     assert judge(one).grade == grade
 
 
-def test_without_a_reader_to_compare_with_it_is_neither_among_nor_below_them() -> None:
-    """Two readers: each has but one other, so no object is golden without them."""
-    nobody = put_beside(READERS).iloc[:0]
-    verdict = reach_verdict("soft", counted(0.8, 0.05), nobody, (), 1.0, None)
-    assert (verdict.grade, verdict.n_readers, verdict.median_reader) == ("too few readers", 0, None)
-
-
 def test_numbers_are_those_of_the_operating_point() -> None:
     verdict = judge(counted(0.8, 0.1))
     assert (verdict.sensitivity, verdict.fp_per_image, verdict.chance) == (0.8, 1.1, 0.05)
@@ -78,20 +71,6 @@ def test_numbers_are_those_of_the_operating_point() -> None:
     assert (verdict.objects_needed, verdict.images_needed) == (800, 1600)
     # Differences are -0.25, -0.05 and 0.02.
     assert (verdict.median_reader, verdict.n_readers, verdict.n_better, verdict.n_worse) == ("R2", 3, 2, 0)
-
-
-@pytest.mark.parametrize(
-    ("half_width", "grade"), [(0.02, "below readers"), (0.045, "below readers"), (0.06, "undecided")]
-)
-def test_a_gap_of_five_points_is_certain_or_cannot_be_told(half_width: float, grade: str) -> None:
-    table = put_beside(READERS, half_width)
-    assert reach_verdict("soft", counted(0.8, 0.05), table, (), 1.0, None).grade == grade
-
-
-@pytest.mark.parametrize(("gap", "grade"), [(0.03, "among readers"), (0.05, "undecided")])
-def test_the_margin_is_ten_points_below_the_median_reader(gap: float, grade: str) -> None:
-    level = put_beside(READERS.assign(detector_sensitivity=READERS["sensitivity"] - gap), 0.06)
-    assert reach_verdict("soft", counted(0.8, 0.05), level, (), 1.0, None).grade == grade
 
 
 @pytest.mark.parametrize(("n_readers", "median"), [(1, "R1"), (2, "R1"), (3, "R2"), (4, "R2"), (5, "R3")])

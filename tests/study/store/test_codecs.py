@@ -1,7 +1,5 @@
 """A file's place and ending say how it is written and read."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,10 +55,3 @@ def test_bytes_are_taken_as_they_are(relative):
 
 def test_text(there_and_back):
     assert there_and_back("report.html", "<p>ü</p>") == "<p>ü</p>"
-
-
-def test_the_same_value_gives_the_same_bytes():
-    value = {"b": 1, "a": [0.1]}
-    assert encode_file("x.json", value) == encode_file("x.json", json.loads(json.dumps(value)))
-    with pytest.raises(ValueError, match="JSON"):
-        encode_file("x.json", float("nan"))

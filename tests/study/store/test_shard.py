@@ -13,11 +13,7 @@ def make_work(n_rows=5, n_features=300, **changes):
     random = np.random.default_rng(n_rows)
     ids = [f"c{number}" for number in range(n_rows)]
     candidates = pd.DataFrame({"candidate_id": pd.Series(ids, dtype="str")}).assign(
-        x=random.normal(size=n_rows),
-        y=1.0,
-        radius=2.0,
-        response=random.normal(size=n_rows),
-        more="left out",
+        x=random.normal(size=n_rows), y=1.0, radius=2.0, response=random.normal(size=n_rows), more="left out"
     )
     values = random.normal(size=(n_rows, n_features)).astype(np.float32)
     features = pd.DataFrame(values, columns=[f"f{j}" for j in range(n_features)])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError
+from overread.errors import MissingExtraError, OverreadError, UsageError
 from overread.files import to_json
 from overread.study import WorkLimits, run_study
 from overread.study.executors._dask import DaskExecutor, _read_answer, work_in_isolation
@@ -55,12 +55,6 @@ def test_no_dask_there(fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch) -> 
         run_study(
             fresh_numbers, pipeline=spec(), execution={"executor": "dask", "scheduler": "tcp://127.0.0.1:1"}
         )
-
-
-def test_an_address_that_is_none() -> None:
-    pytest.importorskip("distributed")
-    with pytest.raises(StorageError, match="no Dask scheduler answers there"):
-        DaskExecutor(spec(), WorkLimits(), "nonsense://127.0.0.1:1")
 
 
 def test_a_batch_is_worked_on_in_a_process_of_its_own(chain: Chain) -> None:

@@ -40,13 +40,6 @@ def test_a_worker_that_dies_hangs_or_starves(fresh_numbers: Path) -> None:
             assert outcome.shard == serial[name]
 
 
-def test_a_pipeline_that_cannot_be_built_is_a_fault_of_the_run(fresh_numbers: Path) -> None:
-    executor = ProcessExecutor(PipelineSpec("study_stand_in:no_such_thing"), WorkLimits(), 1)
-    with pytest.raises(OverreadError, match="could not build"):
-        list(executor.work(tasks(fresh_numbers)))
-    executor.close()
-
-
 def test_a_pipeline_that_always_fails_stops_early(fresh_numbers: Path) -> None:
     with pytest.raises(OverreadError, match="the first 10 images all failed, the last with: TypeError"):
         run_study(fresh_numbers, pipeline=spec(seconds="no number"))

@@ -1,6 +1,5 @@
 """A worker process may die, hang or starve; the run is told, and goes on with another."""
 
-import signal
 import threading
 from pathlib import Path
 
@@ -9,8 +8,7 @@ import pytest
 from overread.errors import OverreadError
 from overread.study import IsolatedWorker, PipelineSpec, WorkLimits
 from overread.study.executors import _isolation as isolation
-from overread.study.executors._executors import ProcessExecutor, SerialExecutor
-from overread.study.executors._isolation import _signal_name
+from overread.study.executors._executors import ProcessExecutor
 from study_chain import Chain, tasks
 from study_stand_in import spec
 
@@ -46,15 +44,6 @@ def test_a_worker_that_was_closed_starts_again(chain: Chain) -> None:
     worker.close()
     assert worker.work(one) == first
     worker.close()
-
-
-def test_it_gives_the_bytes_of_this_process(chain: Chain) -> None:
-    worker = IsolatedWorker(spec(), WorkLimits())
-    try:
-        found = [worker.work(task) for task in tasks(chain.study, 3)]
-    finally:
-        worker.close()
-    assert found == list(SerialExecutor(spec()).work(tasks(chain.study, 3)))
 
 
 def test_after_a_death_the_next_image_has_a_new_worker(chain: Chain) -> None:
@@ -117,8 +106,3 @@ def test_a_worker_that_cannot_start_stops_the_run(
         list(executor.work(tasks(chain.study)))
     executor.close()
     assert capfd.readouterr().err == ""
-
-
-def test_signals_have_names() -> None:
-    assert _signal_name(signal.SIGSEGV) == "SIGSEGV"
-    assert _signal_name(4000) == "signal 4000"

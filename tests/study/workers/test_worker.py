@@ -60,27 +60,9 @@ def test_one_answer_a_task_then_a_quiet_end(chain: Chain) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_pipeline_that_cannot_be_built_is_told_without_a_traceback() -> None:
-    answers, done = talk(hello(PipelineSpec("study_stand_in:nothing")))
-    assert answers[0].header["status"] == "unable"
-    assert answers[0].header["reason"].startswith("AttributeError")
-    assert done.stderr == b""
-
-
-def test_nothing_to_do() -> None:
-    answers, done = talk()
-    assert (answers, done.returncode) == ([], 0)
-
-
 def test_what_libraries_print_goes_nowhere(chain: Chain, tmp_path) -> None:
     (tmp_path / "noisy_pipeline.py").write_text(NOISY)
     task = Frame(to_json(tasks(chain.study, 1)[0]))
     answers, done = talk(hello(PipelineSpec("noisy_pipeline:pipeline")), task, path=str(tmp_path))
     assert [bool(frame.body) for frame in answers] == [False, True]
     assert b"Mustermann" not in done.stdout + done.stderr
-
-
-def test_a_worker_without_memory_answers_and_ends(chain: Chain) -> None:
-    first, second = (Frame(to_json(task)) for task in tasks(chain.study, 2))
-    answers, _ = talk(hello(spec(exhaust=["case 000"]), 2000), first, second)
-    assert [(frame.header.get("fault") or {}).get("kind") for frame in answers] == [None, "memory"]

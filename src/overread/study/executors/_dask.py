@@ -41,15 +41,7 @@ _LEVELS: dict[str, int] = {}
 
 
 def connect_cluster(scheduler: str) -> Client:
-    """Connect to a cluster by its address, ``tcp://host:port``.
-
-    Raises
-    ------
-    MissingExtraError
-        If Dask is not installed.
-    StorageError
-        If nothing answers there.
-    """
+    """Connect to a cluster by its address, ``tcp://host:port``."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -74,13 +66,7 @@ def connect_cluster(scheduler: str) -> Client:
 
 
 def share_client(scheduler: str) -> Client:
-    """Return the connection that all fits of this process share, made when the first one asks.
-
-    Raises
-    ------
-    StorageError
-        If a worker there has another version of the package.
-    """
+    """Return the connection that all fits of this process share, made when the first one asks."""
     if scheduler not in _SHARED or _SHARED[scheduler].status != "running":
         client = connect_cluster(scheduler)
         try:
@@ -102,20 +88,7 @@ def close_shared_clients() -> None:
 
 
 def ask_workers(client: Client, pipeline: dict[str, Any] | None) -> dict[str, dict[str, str]]:
-    """Ask every worker for its versions, by their addresses: ``overread``, and ``candidates`` and ``features``.
-
-    Parameters
-    ----------
-    client
-        Of the cluster.
-    pipeline
-        Whose versions are asked for (`PipelineSpec.plain`); None: only those of the package.
-
-    Raises
-    ------
-    StorageError
-        If a worker does not answer, lacks the package or has another version of it; names it.
-    """
+    """Ask every worker for its versions, by their addresses: ``overread``, and ``candidates`` and ``features``."""
 
     # Sent by value, as no function of a module is: a worker without the package can still say so.
     def tell() -> dict[str, str]:
@@ -206,14 +179,7 @@ class DaskExecutor:
         self._is_checked = False
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
-        """Yield the outcomes, batch by batch as they come.
-
-        Raises
-        ------
-        StorageError
-            If there are no workers, or they have other code than this process, or they are lost again and again: after
-            all other outcomes, and without one for the images that were lost.
-        """
+        """Yield the outcomes, batch by batch as they come."""
         self._check_workers()
         size = 1 if alone else self._batch
         batches = [tasks[start : start + size] for start in range(0, len(tasks), size)]
@@ -309,13 +275,7 @@ def work_in_isolation(
 
 
 def _read_answer(future: Future) -> list[Outcome] | None:
-    """Return the outcomes of a batch; None for one that the cluster lost.
-
-    Raises
-    ------
-    OverreadError
-        If a worker cannot use the package.
-    """
+    """Return the outcomes of a batch; None for one that the cluster lost."""
     try:
         address, found = future.result()
     except OverreadError:  # not of an image: no worker can start there

@@ -91,13 +91,7 @@ def work_on(pipeline: Callable[[ImageTask], ImageWork | bytes], task: ImageTask)
 
 
 def refuse_other_versions(found: Versions | None, expected: Versions | None, worker: str) -> None:
-    """Refuse what other code made: it would be kept as if this run's own had made it.
-
-    Raises
-    ------
-    StorageError
-        Naming the worker and what it has.
-    """
+    """Refuse what other code made: it would be kept as if this run's own had made it."""
     if found != expected:
         raise StorageError(
             f"{worker} has other code than this run: {found or 'an unknown version'} there, {expected} here; install"

@@ -31,22 +31,7 @@ NUMBERS = {"kvp": "tube voltage, kV", "age": "age, years"}
 def choose_subgroups(
     images: pd.DataFrame, wanted: Sequence[str] | None, place: Path
 ) -> dict[str, dict[str, str]]:
-    """Give the value of every image, by column.
-
-    Parameters
-    ----------
-    images
-        The study's images table.
-    wanted
-        Columns that the settings name; None: those of the known ones that divide the images.
-    place
-        The settings file, for messages.
-
-    Raises
-    ------
-    InvalidInputError
-        If a column that is named is not there, or does not have 2 to 8 values.
-    """
+    """Give the value of every image, by column."""
     if wanted is None:
         return {
             name: values
@@ -124,15 +109,7 @@ class Answers:
 
 
 def suggest_import(folder: Path, images: pd.DataFrame) -> str:
-    """Say how to import marks: by the spreadsheet in the folder, or beside it, that names images of the study.
-
-    Parameters
-    ----------
-    folder
-        Of the study.
-    images
-        Its table of images.
-    """
+    """Say how to import marks: by the spreadsheet in the folder, or beside it, that names images of the study."""
     for path in _list_sheets(folder):
         layout = _understand_marks(path, images)
         if layout is not None:

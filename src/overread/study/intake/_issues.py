@@ -110,9 +110,7 @@ class Finding:
 
 
 def look_at_files(
-    files: Sequence[Path],
-    folder: Path,
-    spacings: Spacings,
+    files: Sequence[Path], folder: Path, spacings: Spacings
 ) -> tuple[list[FoundImage], dict[str, str]]:
     """Read every file once: what can be used, and why the others cannot."""
     found, unreadable = [], {}
@@ -129,13 +127,7 @@ def look_at_files(
 
 
 def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) -> FoundImage:
-    """Read one file.
-
-    Raises
-    ------
-    ImageError
-        If it cannot be read.
-    """
+    """Read one file."""
     try:
         source = read_source(path)
     except ImageError:
@@ -160,13 +152,7 @@ def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) ->
 
 
 def _look_at_colour(path: Path, relative: str, mm_per_px: tuple[float, float] | None) -> FoundImage:
-    """Look at a picture that is no radiograph, but can be read in colour.
-
-    Raises
-    ------
-    ImageError
-        Of the reader of radiographs, if it has no colours.
-    """
+    """Look at a picture that is no radiograph, but can be read in colour."""
     channels = read_channels(path)
     if channels.shape[2] == 1:
         read_source(path)
@@ -266,13 +252,6 @@ def _strange_views(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Fi
 
 def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
     """Open every image file and say what is strange.
-
-    Parameters
-    ----------
-    scan
-        The study's tables.
-    folder
-        The study's folder.
 
     Returns
     -------
@@ -417,19 +396,7 @@ DROPPED_KINDS = (*(kind for kind in KINDS if kind != "patient"), "unread", "miss
 def choose_dropped(
     drop: Sequence[str], images: pd.DataFrame, findings: Sequence[Finding], unread: Sequence[str]
 ) -> dict[str, str]:
-    """Reason by id of the images that are to be left out.
-
-    Parameters
-    ----------
-    drop
-        Kinds of findings, ``unread``, ``missing`` (of which nothing is left here), or images by any name.
-    images
-        The images table.
-    findings
-        What is strange about them.
-    unread
-        Images without a reading.
-    """
+    """Reason by id of the images that are to be left out."""
     names = ImageNames(dict(zip(images["image_id"], images["path"], strict=True)))
     dropped: dict[str, str] = {}
     for wanted in drop:

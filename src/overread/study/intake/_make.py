@@ -134,41 +134,6 @@ def make_study(
 
     Where there is an images table already (say from ``overread import``), its ids and spacings are kept and the files
     are found by the ids. Files that could not be used before are looked at again, and come in where they can be.
-
-    Parameters
-    ----------
-    folder
-        Folder with DICOM, PNG, TIFF or JPEG files, also in folders within it.
-    mm_per_px
-        Size of a pixel, or its width and height, of files that do not state it.
-    ids
-        "name": an image's id is the name of its file. "hash": a salted hash of it. None: the name, but names that
-        hold the patient's name or id of their own header are refused.
-    patients
-        "hashed": a DICOM file's PatientID as a salted hash. "raw": as it stands. "none": not read.
-    patient_pattern
-        Regular expression whose first group in a file's name is the patient, for files without a header; the group
-        becomes a salted hash too, unless ``patients`` is "raw".
-    drop
-        Images to leave out: ids, file names, or kinds of `overread.study.intake._issues.KINDS`; "unread" for images
-        without a reading, "missing" for rows of the table without a file. Their marks and readings go too, and are kept
-        in left_out_marks.csv and left_out_readings.csv.
-    same_patient
-        Pairs of images (or patient ids) that are of one patient.
-    different
-        Pairs of images that look the same but are of different patients.
-    overwrite
-        Whether an images table and settings that are there may be replaced.
-    in_pixels
-        Whether lengths are pixels: images have no size, and are no chests. An images table whose pixels are 1 x 1 says
-        so, too.
-    region
-        What the images are; None: chests, unless most show no pair of lungs.
-    images_table
-        Table of files (or image ids) with mm_per_px_x and mm_per_px_y, for files that do not state it; it goes before
-        ``mm_per_px``.
-    preset
-        Preset of the settings; empty: none.
     """
     if not folder.is_dir():
         raise UsageError(no_folder(folder))

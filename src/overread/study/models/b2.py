@@ -13,12 +13,7 @@ from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models import BagClassifier, ReaderMixture
 from overread.study._cohort import NoFeatures, Split
-from overread.study.models.b1 import (
-    BaselineSettings,
-    fit_bounds_together,
-    keep_best_in_sample,
-    rvm_grid,
-)
+from overread.study.models.b1 import BaselineSettings, fit_bounds_together, keep_best_in_sample, rvm_grid
 from overread.study.models.base import Fold, Parameters, StudyModel, bound_memory
 
 if TYPE_CHECKING:
@@ -112,13 +107,7 @@ class B2(StudyModel):
         return model.set_params(n_bootstrap=0)
 
     def check(self, training: Split, folds: Iterable[Fold], settings: Settings) -> None:
-        """Refuse a study in which some set that B2 is fitted to has no reader to learn from.
-
-        Raises
-        ------
-        InvalidInputError
-            Naming the settings to change.
-        """
+        """Refuse a study in which some set that B2 is fitted to has no reader to learn from."""
         needed = settings.b2.min_positives
         for split in chain([training], (fold.rest for fold in folds)):
             labelled = split.reader_bags.with_features(NoFeatures())

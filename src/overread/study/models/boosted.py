@@ -49,10 +49,7 @@ class Boosted(StudyModel):
     labels = "soft"
     importance_is = "share of the gain"
     grid_settings = ("boosted.n_trees",)
-    build_settings = (
-        *(f"boosted.{key}" for key in ("learning_rate", "max_leaves", "min_instances")),
-        "seed",
-    )
+    build_settings = (*(f"boosted.{key}" for key in ("learning_rate", "max_leaves", "min_instances")), "seed")
 
     def grid(self, split: Split, settings: Settings) -> list[Parameters]:
         """Every number of trees."""

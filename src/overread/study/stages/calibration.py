@@ -7,7 +7,7 @@ with, is larger than its strongest candidate, so a map fitted to bags makes the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -86,7 +86,7 @@ def find_places(split: Split, scores: Floats) -> ShownPlaces:
     )
 
 
-def fit_place_map(split: Split, scores: Floats, folds: Sequence[Fold]) -> ScoreCalibration:
+def fit_place_map(split: Split, scores: Floats, folds: Iterable[Fold]) -> ScoreCalibration:
     """Fit a map to the places of a split; the folds are those by which the scores are out of fold."""
     places = find_places(split, scores)
     fold_of_image = {

@@ -49,25 +49,7 @@ def answer_claims(
     fp_target: float,
     level: float,
 ) -> Claims:
-    """Answer what the run can answer.
-
-    Parameters
-    ----------
-    models
-        All that were fitted.
-    comparisons
-        Of every two of them, under the study's own treatment of single-reader GTs.
-    fold_features
-        By model: the number of features of each setting, in each fold.
-    paper_choice
-        The paths of the soft model; None without it.
-    readers
-        Sensitivities of the readers (`overread.truth.ReaderStatistics.readers`).
-    fp_target
-        Of the operating point that the page speaks of.
-    level
-        Of all intervals.
-    """
+    """Answer what the run can answer."""
     return Claims(
         alike=judge_alike(comparisons, models[0].counted[0].test.n_gts, level),
         compact=judge_compact(models, fold_features),
@@ -75,6 +57,11 @@ def answer_claims(
         false_positives=judge_shift(models, fp_target),
         weights=judge_weights(models, readers, level),
     )
+
+
+def _decide(is_so: object, is_not: object) -> ClaimAnswer:
+    """Answer a claim: yes, else no, else undecided."""
+    return "yes" if is_so else "no" if is_not else "undecided"
 
 
 def judge_alike(comparisons: Sequence[ModelComparison], n_gts: int, level: float) -> AlikeClaim | None:
@@ -85,11 +72,8 @@ def judge_alike(comparisons: Sequence[ModelComparison], n_gts: int, level: float
     widest = max(known, key=lambda pair: max(-pair.mean.lower, pair.mean.upper))
     surest = min(known, key=lambda pair: pair.mean.p_value)
     within = max(-widest.mean.lower, widest.mean.upper) <= MARGIN
-    answer: ClaimAnswer = "undecided"
-    if within and n_gts * MARGIN >= RULE_OF_THREE:
-        answer = "yes"
-    elif not within and len(known) * surest.mean.p_value < 1 - level:
-        answer = "no"
+    differs = not within and len(known) * surest.mean.p_value < 1 - level
+    answer = _decide(within and n_gts * MARGIN >= RULE_OF_THREE, differs)
     told = surest if answer == "no" else widest
     return AlikeClaim(answer, MARGIN, n_gts, told.first, told.second, told.mean)
 
@@ -110,11 +94,7 @@ def judge_compact(
     own = np.array(counts[SOFT])
     fewer = [own < others for name, others in counts.items() if name != SOFT]
     more = [own > others for name, others in counts.items() if name != SOFT]
-    answer: ClaimAnswer = "undecided"
-    if len(own) > 1 and np.all(fewer):
-        answer = "yes"
-    elif len(own) > 1 and any(one.all() for one in more):
-        answer = "no"
+    answer = _decide(len(own) > 1 and np.all(fewer), len(own) > 1 and any(one.all() for one in more))
     return CompactClaim(answer, reached, counts)
 
 
@@ -130,11 +110,7 @@ def judge_penalty(path: pd.DataFrame) -> PenaltyClaim:
         for part in paths
     ]
     weakest = max(found)
-    answer: ClaimAnswer = "undecided"
-    if weakest <= CONTROLS:
-        answer = "yes"
-    elif weakest >= BARELY_CONTROLS:
-        answer = "no"
+    answer = _decide(weakest <= CONTROLS, weakest >= BARELY_CONTROLS)
     features = once["n_features"]
     return PenaltyClaim(answer, weakest, max(map(len, paths)), int(features.min()), int(features.max()))
 
@@ -153,11 +129,7 @@ def judge_shift(models: Sequence[ModelResult], fp_target: float) -> ShiftClaim |
     table = pd.DataFrame(rows, columns=["model", "estimate", "lower", "upper"]).dropna(ignore_index=True)
     if table.empty:
         return None
-    answer: ClaimAnswer = "undecided"
-    if (table["lower"] > fp_target).all():
-        answer = "yes"
-    elif (table["upper"] <= fp_target).all():
-        answer = "no"
+    answer = _decide((table["lower"] > fp_target).all(), (table["upper"] <= fp_target).all())
     return ShiftClaim(answer, fp_target, table)
 
 
@@ -171,11 +143,7 @@ def judge_weights(models: Sequence[ModelResult], readers: pd.DataFrame, level: f
         return None
     correlation = float(spearmanr(both["importance"], both["sensitivity"]).statistic)
     lower, upper = rank_correlation_interval(correlation, len(both), level)
-    answer: ClaimAnswer = "undecided"
-    if lower > 0:
-        answer = "yes"
-    elif upper < LARGE_CORRELATION:
-        answer = "no"
+    answer = _decide(lower > 0, upper < LARGE_CORRELATION)
     return WeightsClaim(answer, correlation, lower, upper, len(both))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -60,7 +59,7 @@ def _divide_into_folds(inputs: Inputs) -> Folds:
     return make_folds(inputs["cohort"].split("training", "validation"), settings.models.folds, settings.seed)
 
 
-class Folds(Sequence[Fold]):
+class Folds:
     """Folds of a split, each made when it is asked for: all of them together are many times the split.
 
     Parameters
@@ -78,15 +77,10 @@ class Folds(Sequence[Fold]):
     def __len__(self) -> int:
         return len(self._names)
 
-    @overload
-    def __getitem__(self, key: int) -> Fold: ...
+    def __iter__(self) -> Iterator[Fold]:
+        return (self[k] for k in range(len(self)))
 
-    @overload
-    def __getitem__(self, key: slice) -> list[Fold]: ...
-
-    def __getitem__(self, key: int | slice) -> Fold | list[Fold]:
-        if isinstance(key, slice):
-            return [self[k] for k in range(len(self))[key]]
+    def __getitem__(self, key: int) -> Fold:
         ids, inside = self._whole.images["image_id"], self._fold_of_image == self._names[key]
         return Fold(self._whole.of_images(ids[inside]), self._whole.of_images(ids[~inside]))
 

@@ -195,9 +195,7 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         found=inputs["input/found_files"],
         compared=_count_compared(inputs["tables/image_facts.parquet"]),
         description=describe_images(
-            inputs["tables/image_facts.parquet"],
-            inputs["input/description"],
-            settings.units.unit,
+            inputs["tables/image_facts.parquet"], inputs["input/description"], settings.units.unit
         ),
     )
 
@@ -403,10 +401,7 @@ def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
         parameters=to_json(dict(sorted(name_as_in_files(model.get_params(deep=False)).items()))),
         n_features=count_features(model),
         features=_rank_features(
-            plug,
-            model,
-            cohort.split("training", "validation"),
-            get_domain(inputs.settings.region.kind),
+            plug, model, cohort.split("training", "validation"), get_domain(inputs.settings.region.kind)
         ),
         importance_is=plug.importance_is,
         intercept=float(model.intercept_[0]) if hasattr(model, "intercept_") else float("nan"),

@@ -20,6 +20,7 @@ from scipy.spatial import cKDTree
 
 from overread.froc import Matching, performance_by
 from overread.images import SpacingSource
+from overread.marks import ELLIPSE_COLUMNS
 from overread.report import N_TOLD, Description, Example, Gallery, ModelResult, Spread, Subgroup
 from overread.study._cohort import KEYS, Cohort, Split
 from overread.study._settings import Evaluation
@@ -27,17 +28,7 @@ from overread.study.intake._columns import measure_spread
 from overread.tables import UNIT_WORDS, LengthUnit
 
 PLACE = ("x", "y", "radius")
-OBJECT = (
-    "image_id",
-    "truth_id",
-    "x",
-    "y",
-    "semi_major",
-    "semi_minor",
-    "angle_deg",
-    "n_readers",
-    "n_readings",
-)
+OBJECT = ("image_id", "truth_id", *ELLIPSE_COLUMNS, "n_readers", "n_readings")
 
 
 def sort_gallery(
@@ -49,21 +40,7 @@ def sort_gallery(
     point: tuple[float, float],
     known_nodules: pd.DataFrame | None = None,
 ) -> Gallery:
-    """Sort unseen candidates and golden GTs at one operating point.
-
-    Parameters
-    ----------
-    model
-        Name of the model whose scores are looked at.
-    cohort
-        The study.
-    scores, objects
-        Tables of scores and objects, in a nested run those of unseen patients.
-    point
-        FP target and threshold; NaN: nothing is shown.
-    known_nodules
-        Of a simulated study, all nodules: image_id, x, y, diameter.
-    """
+    """Sort unseen candidates and golden GTs at one operating point."""
     (fp_target, threshold), test = point, cohort.unseen
     candidates = test.candidates.merge(scores[[*KEYS, model]], on=KEYS).rename(columns={model: "score"})
     on_any = candidates.index.isin(test.hits["candidate_row"])
@@ -226,17 +203,7 @@ def _cut_region(mark: int, others: pd.Series[int], marks: pd.DataFrame, truth: p
 
 
 def describe_images(facts: pd.DataFrame, told: Description, unit: LengthUnit = "mm") -> Description:
-    """Add what the files say to what the images table says; a study that opens no image knows no files.
-
-    Parameters
-    ----------
-    facts
-        Of each image that was read: source_mm_per_px, width and height with the unit, spacing_source, where known.
-    told
-        By the columns of the images table.
-    unit
-        Of the lengths.
-    """
+    """Add what the files say to what the images table says; a study that opens no image knows no files."""
     numbers: dict[str, Spread] = {}
     word = UNIT_WORDS[unit]
     if "source_mm_per_px" in facts:
@@ -253,27 +220,9 @@ def describe_images(facts: pd.DataFrame, told: Description, unit: LengthUnit = "
 
 
 def evaluate_subgroups(
-    test: Matching,
-    values: Mapping[str, Mapping[str, str]],
-    threshold: float,
-    options: Evaluation,
-    seed: int,
+    test: Matching, values: Mapping[str, Mapping[str, str]], threshold: float, options: Evaluation, seed: int
 ) -> list[Subgroup]:
-    """Judge the detector in each group of test images; nothing where no score reaches the threshold.
-
-    Parameters
-    ----------
-    test
-        The supported model on the test set.
-    values
-        Value of each image, by column.
-    threshold
-        Of the operating point that the page speaks of.
-    options
-        The settings' section ``[evaluation]``.
-    seed
-        Of the bootstrap.
-    """
+    """Judge the detector in each group of test images; nothing where no score reaches the threshold."""
     if np.isnan(threshold):
         return []
     found = []

@@ -171,11 +171,7 @@ def shards_view(folder: RunFolder) -> View:
 def _list_quarantined(inputs: Inputs) -> list[dict[str, str]]:
     """List the images that were given up: image_id, kind, reason."""
     return [
-        {
-            "image_id": entry["image_id"],
-            "kind": str(entry["fault_kind"]),
-            "reason": str(entry["reason"]),
-        }
+        {"image_id": entry["image_id"], "kind": str(entry["fault_kind"]), "reason": str(entry["reason"])}
         for entry in inputs["manifest.json"]["images"]
         if entry["sha256"] is None
     ]
@@ -245,7 +241,7 @@ def _gather_shards(inputs: Inputs) -> Made:
     for image_id, shard in inputs["shards"]:
         tables.append(shard.candidates.assign(image_id=image_id)[["image_id", *shard.candidates.columns]])
         facts.append({"image_id": image_id, **shard.facts})
-        own_names = _feature_names(shard)
+        own_names = tuple(shard.features.columns.drop("candidate_id"))
         names = names or own_names
         if own_names != names:
             raise InvalidInputError(f"image {image_id!r} has other features than the images before it")
@@ -277,11 +273,6 @@ def _gather_shards(inputs: Inputs) -> Made:
     }
 
 
-def _feature_names(work: ImageWork) -> tuple[str, ...]:
-    """List the features of an image, in the order of their columns."""
-    return tuple(work.features.columns.drop("candidate_id"))
-
-
 def _join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
     """Join small matrices into blocks that have a number of rows, or some more."""
     waiting: list[np.ndarray] = []
@@ -297,15 +288,7 @@ def _join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarr
 
 
 def _take_own_tables(inputs: Inputs) -> Made:
-    """Take the tables that the study brings along; rows of features that belong to no candidate are left out.
-
-    Raises
-    ------
-    TableError
-        If a candidate has no row of features.
-    LeakageError
-        If the candidates of two images in different parts have the same features.
-    """
+    """Take the tables that the study brings along; rows of features that belong to no candidate are left out."""
     candidates, features = inputs["input/candidates"], inputs["input/features"]
     rows = _find_rows(features.keys, candidates)
     images = _with_parts(inputs["tables/split.parquet"])

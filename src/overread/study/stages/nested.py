@@ -124,10 +124,7 @@ def do_outer_fold(
     fitted = model.prepare_for_folds(model.build(grid[choice.position], settings))
     with blame_model(model.name):
         model.fit(fitted, rest)
-    own = {
-        "in_sample": model.score(fitted, rest.features),
-        "out_of_fold": out_of_fold["score"].to_numpy(),
-    }
+    own = {"in_sample": model.score(fitted, rest.features), "out_of_fold": out_of_fold["score"].to_numpy()}
     score_map = fit_place_map(rest, own["out_of_fold"], folds)
     scores = model.score(fitted, held_out.features) if len(held_out.candidates) else np.empty(0)
     # A fold with too little to calibrate has no probabilities.

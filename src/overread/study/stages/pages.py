@@ -22,7 +22,6 @@ from overread.report import (
     write_model_card,
 )
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
-from overread.study._cohort import Cohort
 from overread.study._detector import make_detector
 from overread.study._settings import Settings
 from overread.study.stages.stage import Inputs, Made, Stage
@@ -95,7 +94,11 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
     def make(inputs: Inputs) -> Made:
         name = inputs["supported.json"]["model"]
         model = inputs[f"models/{name}.json"]
-        trained = inputs["cohort"].split("training", "validation").features
+        trained, facts = (
+            inputs["cohort"].split("training", "validation"),
+            inputs["tables/image_facts.parquet"],
+        )
+        hashes = facts.loc[facts["image_id"].isin(trained.images["image_id"]), "pixel_hash"].astype("str")
         detector = make_detector(
             name,
             model,
@@ -105,8 +108,11 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             inputs.settings,
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
             " ".join(sum_up(inputs["results.json"])),
-            TrainingFingerprints.of(_hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
-            (float(column.mean(dtype=np.float64)) for column in trained.read_columns(model.support_)),
+            TrainingFingerprints.of(hashes),
+            (
+                float(column.mean(dtype=np.float64))
+                for column in trained.features.read_columns(model.support_)
+            ),
         )
         return {"detector.json": detector.to_bytes()}
 
@@ -126,12 +132,6 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
         settings=("hits.single_reader", "hits.repeats", "evaluation"),
         make=make,
     )
-
-
-def _hashes_of(facts: pd.DataFrame, cohort: Cohort) -> list[str]:
-    """Hashes of the pixels of the images that models are fitted to."""
-    trained = cohort.split("training", "validation").images["image_id"]
-    return facts.loc[facts["image_id"].isin(trained), "pixel_hash"].astype("str").tolist()
 
 
 FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)

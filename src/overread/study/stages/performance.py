@@ -75,22 +75,7 @@ def reach_verdict(
     fp_target: float,
     needed: StudySize | None,
 ) -> Verdict:
-    """Judge the supported model at its locked operating point.
-
-    Parameters
-    ----------
-    name, counted
-        The model that the detector is, and what was measured of it in unseen patients under the study's own treatment
-        of single-reader GTs.
-    readers
-        Each reader and the detector, judged by the same objects (`judge_readers`).
-    comparisons
-        Of all pairs of models.
-    fp_target
-        Of the operating point.
-    needed
-        Test set that has an interval of `WANTED_HALF_WIDTH` to each side (`overread plan`); None without GTs.
-    """
+    """Judge the supported model at its locked operating point."""
     points = counted.points
     at: Any = points[points["fp_target"] == fp_target].set_index("measure")
     sensitivity, lower, upper = (
@@ -318,19 +303,6 @@ def judge_readers(
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """Compare each reader with the detector at as many false positives.
-
-    Parameters
-    ----------
-    readers
-        Who is judged, in the order wanted.
-    unseen
-        Images that the detector did not see.
-    scores
-        The detector's, of the candidates of these images.
-    options
-        How marks are merged.
-    n_bootstrap, seed, level
-        Of the interval of the difference.
 
     Returns
     -------

@@ -44,21 +44,6 @@ def plan_stages(
     """List the stages of a run after its `PREPARATION`.
 
     Those up to the check of the models are the same whichever models are skipped.
-
-    Parameters
-    ----------
-    inputs
-        Which tables the study brings decides what has to be made.
-    settings
-        Which models are wanted, and what their tuning takes.
-    workshop
-        For the work on images.
-    n_outer_folds
-        Of a study without a test set (`overread.study.stages.nested.count_outer_folds`); 0: it has one.
-    skipped
-        Models that are wanted and left out: the check of the models found that they cannot be fitted, or a fit failed.
-    failed
-        Those of them whose fit failed in this run.
     """
     is_nested = n_outer_folds > 0
     wanted = [name for name in settings.models.wanted if name not in skipped]

@@ -63,12 +63,7 @@ class MatchedScores:
 
     @classmethod
     def from_table(
-        cls,
-        cohort: Cohort,
-        scores: pd.DataFrame,
-        name: str,
-        unseen_by: str = "",
-        own: Source = "out_of_fold",
+        cls, cohort: Cohort, scores: pd.DataFrame, name: str, unseen_by: str = "", own: Source = "out_of_fold"
     ) -> MatchedScores:
         """Take the columns of a model in a table of scores; the unseen ones may be those of another (`DETECTOR`)."""
         merged = cohort.split("training", "validation")

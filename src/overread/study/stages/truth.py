@@ -75,13 +75,6 @@ def _divide_images(inputs: Inputs) -> Made:
     """Give image_id, patient_id (a code) and split of every image; the study's own split where it has one.
 
     Without a test set, all figures are cross-validated over all patients.
-
-    Raises
-    ------
-    LeakageError
-        If a patient is in two parts.
-    InvalidInputError
-        If a test set is wanted where the study's own split has none.
     """
     given, settings = inputs["input/images"], inputs.settings
     images = pd.DataFrame({"image_id": given["image_id"], "patient_id": code_patients(given)})
