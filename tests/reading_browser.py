@@ -106,27 +106,16 @@ class ServedRoom:
 
     def finish(self, person: str, image: str, *marks: tuple[float, float, float]) -> None:
         """Read an image without a browser: circles (x, y, radius) in pixels, or nothing suspicious."""
-        item, items, size = self.item(person, image), self.room.items, (WIDTH, HEIGHT)
+        item = self.item(person, image)
 
-        def act(what: str, **body: Any) -> Act:
-            return Act(person, uuid4().hex, what, item, body)
+        def do(what: str, **body: Any) -> None:
+            self.room.items.do(Act(person, uuid4().hex, what, item, body))
 
         for x, y, r in marks:
-            name = uuid4().hex
-            values = {
-                "x": x,
-                "y": y,
-                "rx": r,
-                "ry": r,
-                "angle": 0.0,
-                "confidence": 70,
-                "label": None,
-                "comment": "",
-            }
-            items.put_mark(act("mark", mark=name, **values), name, size)
+            do("mark", mark=uuid4().hex, x=x, y=y, rx=r, ry=r, angle=0.0, confidence=70)
         if not marks:
-            items.say_nothing(act("nothing", on=True))
-        items.lock(act("lock"))
+            do("nothing", on=True)
+        do("lock")
 
     def stored(self, person: str, image: str, phase: str = "unaided") -> list[dict[str, Any]]:
         query = "SELECT * FROM marks WHERE item = ? AND phase = ? ORDER BY rowid"

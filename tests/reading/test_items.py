@@ -3,7 +3,7 @@ import math
 import pytest
 
 from overread.apps.room._store import RefusalError
-from overread.apps.room._values import check_id, check_mark, read_flag, read_ms, read_text, read_whole
+from overread.apps.room._values import check_id, check_mark, read_flag, read_text, read_whole
 from reading_room import new_id, write_detections
 
 
@@ -262,12 +262,14 @@ def test_ids_are_letters_digits_and_hyphens(value):
         check_id(value, "op")
 
 
-def test_flags_times_and_whole_numbers_are_of_their_type():
-    assert read_flag({"on": True}, "on") is True
-    assert read_ms({"active_ms": 1500}, "active_ms") == 1500
+@pytest.mark.parametrize(
+    ("name", "read", "bad"),
+    [
+        ("on", read_flag, 1),
+        *(("version", lambda *both: read_whole(*both, 10), bad) for bad in (-1, 1.5, True)),
+    ],
+)
+def test_flags_and_whole_numbers_are_of_their_type(name, read, bad):
+    with pytest.raises(RefusalError, match=name):
+        read({name: bad}, name)
     assert read_text({"comment": "two\nlines"}, "comment") == "two\nlines"
-    for name, read, bad in (("on", read_flag, 1), ("active_ms", read_ms, -1), ("active_ms", read_ms, 1.5)):
-        with pytest.raises(RefusalError, match=name):
-            read({name: bad}, name)
-    with pytest.raises(RefusalError, match="version"):
-        read_whole({"version": True}, "version", 10)

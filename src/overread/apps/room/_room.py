@@ -65,7 +65,7 @@ class Room:
         )
         self.pictures = ViewerPictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
-        self.items = Items(store, self.labels)
+        self.items = Items(store, self.pictures, self.labels)
         self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None
 
     @cached_property
@@ -124,7 +124,7 @@ class Room:
                 raise UsageError(f"--labels: {label!r} is no label of 1 to {LONGEST_NAME} characters")
         self.store.set_setting("labels", list(labels))
         self.labels = tuple(labels)
-        self.items = Items(self.store, self.labels)
+        self.items = Items(self.store, self.pictures, self.labels)
 
     def with_training(self, folder: Path) -> Room:
         """Keep the folder of training images, which must be a study with marks or truth; return the room with it."""
