@@ -21,7 +21,7 @@ from overread.apps.room._adjudication import (
 from overread.apps.room._agreement import describe_agreement
 from overread.apps.room._items import Items
 from overread.apps.room._people import LONGEST_NAME, list_people
-from overread.apps.room._pixels import ShownFile, ViewerPictures, list_images, read_images
+from overread.apps.room._pixels import ViewerPictures, list_images, read_images
 from overread.apps.room._second_reading import keep_detections, rate_marks, shown_detections
 from overread.apps.room._store import ROOM_FILE, Store
 from overread.apps.room._tables import export_tables
@@ -60,9 +60,7 @@ class Room:
         self.images = list_images(folder)
         kept = store.setting("training")
         self.training_folder = training or (None if kept is None else folder / kept)
-        self.training_images: dict[str, ShownFile] = (
-            {} if self.training_folder is None else list_images(self.training_folder)
-        )
+        self.training_images = {} if self.training_folder is None else list_images(self.training_folder)
         self.pictures = ViewerPictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
         self.items = Items(store, self.pictures, self.labels)
@@ -138,11 +136,7 @@ class Room:
         """Read each image's facts once; return the reason by image that cannot be read."""
         bad = self.pictures.prepare("reading")
         bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
-        self.refuse_known_images()
-        return bad
-
-    def refuse_known_images(self) -> None:
-        """Refuse training images that are read, too: their feedback shows what others marked."""
+        # The feedback of a training image that is read, too, would show what others marked.
         both = self.pictures.of_both_kinds()
         if both:
             trained, read = both[0]
@@ -150,6 +144,7 @@ class Room:
                 f"{self.training_images[trained].path}: is image {read!r}, which readers have on their worklists "
                 f"({len(both)} such); --training takes images that nobody reads (give another folder)"
             )
+        return bad
 
     def keep_detector(self, detector: Path, fp: float | None = None) -> dict[str, str]:
         """Compute a detector's marks and plan a reading with them; return the reason by image that has none."""
@@ -163,10 +158,8 @@ class Room:
         bad = self.prepare_pictures()
         if detector is not None:
             bad |= self.keep_detector(detector, fp)
-        if self.plan.design != "unaided" and self.store.setting("detector") is None:
-            raise UsageError(f"--design {self.plan.design}: needs a --detector")
         if self.plan.design != "unaided":
-            self.refuse_undetected(bad)
+            self._refuse_undetected(bad)
         usable = [image for image in self.images if image not in bad]
         if not usable:
             raise UsageError(f"{self.folder}: no image can be read; the first: {next(iter(bad.values()))}")
@@ -181,8 +174,10 @@ class Room:
         self.store.checkpoint()
         return Readiness(bad, added, rate_marks(self.store))
 
-    def refuse_undetected(self, bad: dict[str, str]) -> None:
+    def _refuse_undetected(self, bad: dict[str, str]) -> None:
         """Refuse images that are new since the detector was run: its silence would look like a finding."""
+        if self.store.setting("detector") is None:
+            raise UsageError(f"--design {self.plan.design}: needs a --detector")
         done = {row["image_id"] for row in self.store.rows("SELECT image_id FROM detected")}
         new = [image for image in self.images if image not in done and image not in bad]
         if new:
@@ -192,10 +187,7 @@ class Room:
 
     def active_readers(self) -> list[str]:
         """Readers who have a link."""
-        linked = {
-            row["person"] for row in self.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")
-        }
-        return [name for name in list_people(self.store, "reader") if name in linked]
+        return list_people(self.store, "reader", "secret IS NOT NULL")
 
     def describe_item(self, person: str, item: str) -> dict[str, Any]:
         """Return all that a reader may know of an item now: the detector's marks only once the unaided are locked."""

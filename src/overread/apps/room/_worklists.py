@@ -183,7 +183,7 @@ def _append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, 
             rows,
         )
         if rows:
-            log_act(database, Act(reader, "", "worklist", "", {}), {"items": [row[0] for row in rows]})
+            log_act(database, Act(reader, "", "worklist", "", {"items": [row[0] for row in rows]}))
 
 
 class TrainingSet:
