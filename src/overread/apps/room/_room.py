@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -64,7 +64,7 @@ class Room:
         self.pictures = ViewerPictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
         self.items = Items(store, self.pictures, self.labels)
-        self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None
+        self._find_agreement = lru_cache(maxsize=1)(self._compute_agreement)
 
     @cached_property
     def name(self) -> str:
@@ -205,11 +205,10 @@ class Room:
 
     def agreement(self) -> dict[str, Any] | None:
         """Describe how well the readers agree on complete images; computed again when there are more of them."""
-        state = tuple(complete_images(self.store))
-        if self._agreement is None or self._agreement[0] != state:
-            prepared = prepare_agreement(self.folder, complete_readings(self.store))
-            self._agreement = (state, describe_agreement(*prepared))
-        return self._agreement[1]
+        return self._find_agreement(tuple(complete_images(self.store)))
+
+    def _compute_agreement(self, images: tuple[str, ...]) -> dict[str, Any] | None:
+        return describe_agreement(*prepare_agreement(self.folder, complete_readings(self.store)))
 
     def export(self) -> list[Path]:
         """Write the tables into the study."""
