@@ -138,6 +138,21 @@ class Visitor:
             assert answer.status_code == 200, answer.text
             self.csrf = answer.json()["csrf"]
 
+    def scope(self, method: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
+        """Request as a server hands it to an application."""
+        sent = {"host": self.host, "x-csrf": self.csrf}
+        if self.cookies:
+            sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        place, _, query = path.partition("?")
+        return {
+            "type": "http",
+            "method": method,
+            "path": unquote(place),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in (sent | headers).items()],
+            "client": ("127.0.0.1", 50000),
+        }
+
     def ask(
         self,
         method: str,
@@ -147,22 +162,10 @@ class Visitor:
         headers: dict[str, str] | None = None,
         content: bytes | None = None,
     ) -> Answer:
-        sent = {"host": self.host, "x-csrf": self.csrf}
-        if self.cookies:
-            sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        sent = {name.lower(): value for name, value in (headers or {}).items()}
         if content is None and body is not None:
-            content, sent["content-type"] = json.dumps(body).encode(), "application/json"
-        sent |= {name.lower(): value for name, value in (headers or {}).items()}
-        place, _, query = path.partition("?")
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": unquote(place),
-            "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
-            "client": ("127.0.0.1", 50000),
-        }
-        answer = shared_loop().finish(send_request(self.app, scope, content or b""))
+            content, sent = json.dumps(body).encode(), {"content-type": "application/json"} | sent
+        answer = shared_loop().finish(send_request(self.app, self.scope(method, path, sent), content or b""))
         if "set-cookie" in answer.headers:
             name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
             self.cookies[name] = value
@@ -188,10 +191,28 @@ class Visitor:
         self.act("PUT", f"/api/items/{item}/marks/{mark}", **values)
         return mark
 
+    def do(self, item: str, what: str, **body: Any) -> Any:
+        """Do an act on an item: ``lock``, ``decisions/D1``, ..."""
+        return self.act("POST", f"/api/items/{item}/{what}", **body)
+
+    def change(self, item: str, mark: str, x: float, y: float, **more: Any) -> Any:
+        """Give a mark new values."""
+        return self.act(
+            "PUT", f"/api/items/{item}/marks/{mark}", **{"x": x, "y": y, "rx": 3, "ry": 3, "angle": 0, **more}
+        )
+
+    def refused(self, item: str, what: str, method: str = "POST", **body: Any) -> tuple[int, str]:
+        """Status and code of an act that is refused."""
+        answer = self.ask(method, f"/api/items/{item}/{what}", {"op": new_id(), **body})
+        return answer.status_code, answer.json()["code"]
+
+    def state(self, item: str) -> Any:
+        return self.get(f"/api/items/{item}")
+
     def pass_over(self, item: str) -> Any:
         """Say that there is nothing, and lock."""
-        self.act("POST", f"/api/items/{item}/nothing", on=True)
-        return self.act("POST", f"/api/items/{item}/lock")
+        self.do(item, "nothing", on=True)
+        return self.do(item, "lock")
 
 
 class OpenRoom:

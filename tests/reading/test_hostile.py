@@ -119,10 +119,6 @@ def stored(room):
     return {name: [tuple(row) for row in room.room.store.rows(f"SELECT * FROM {name}")] for name in tables}
 
 
-def test_there_are_sixty():
-    assert len(HOSTILE) >= 60
-
-
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda h: f"{h[3]} {h[0]} {h[1][:40]}")
 def test_a_hostile_request_gets_and_does_nothing(room, hostile):
     method, path, body, who, headers, content = hostile
