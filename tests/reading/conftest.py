@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from overread.apps.room._store import Store
 from reading_room import OpenRoom, make_study
 
 
@@ -24,3 +25,11 @@ def open_one(tmp_path: Path) -> Iterator[Callable[..., OpenRoom]]:
     yield make
     for room in opened:
         room.room.store.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Empty store of a room."""
+    opened = Store(tmp_path / "room.sqlite")
+    yield opened
+    opened.close()

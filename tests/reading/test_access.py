@@ -15,16 +15,8 @@ from overread.apps.room import _people as people
 from overread.apps.room._app import PageFiles
 from overread.apps.room._gate import BoundedConnection, Limits, RateLimit, TooOftenError
 from overread.apps.room._people import add_person, enter, find_session, list_people, revoke
-from overread.apps.room._store import Store
 from overread.errors import UsageError
 from reading_room import Visitor, new_id, open_limits
-
-
-@pytest.fixture
-def store(tmp_path):
-    opened = Store(tmp_path / "room.sqlite")
-    yield opened
-    opened.close()
 
 
 def test_a_secret_opens_a_session_and_is_stored_nowhere(store, tmp_path):

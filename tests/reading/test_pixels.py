@@ -8,18 +8,11 @@ from PIL import Image
 
 from overread.apps.room import _pixels as pixels
 from overread.apps.room._pixels import ShownFile, ViewerPictures, list_images, read_images
-from overread.apps.room._store import RefusalError, Store
+from overread.apps.room._store import RefusalError
 from overread.errors import TableError
 from overread.images import read_for_viewing, write_dicom
 from overread.tables import write_table
 from reading_room import HEIGHT, MM, WIDTH, make_study
-
-
-@pytest.fixture
-def store(tmp_path):
-    opened = Store(tmp_path / "room.sqlite")
-    yield opened
-    opened.close()
 
 
 def pictures_of(store, folder):

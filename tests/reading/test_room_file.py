@@ -36,20 +36,16 @@ def read_study(tmp_path_factory):
         for item in visitor.items()[:2]:
             marks = [visitor.draw(item, *rng.uniform(10, 50, 2).tolist()) for _ in range(3)]
             visitor.act("DELETE", f"/api/items/{item}/marks/{marks[0]}")
-            visitor.act(
-                "PUT", f"/api/items/{item}/marks/{marks[1]}", x=9, y=9, rx=3, ry=2, angle=0, comment="so"
-            )
-            visitor.act("POST", f"/api/items/{item}/comment", comment="seen")
-            visitor.act("POST", f"/api/items/{item}/time", active_ms=5, paused_ms=1)
-            visitor.act("POST", f"/api/items/{item}/lock")
+            visitor.change(item, marks[1], 9, 9, ry=2, comment="so")
+            visitor.do(item, "comment", comment="seen")
+            visitor.do(item, "time", active_ms=5, paused_ms=1)
+            visitor.do(item, "lock")
             for decision in ("accept", "dismiss", "accept"):
-                visitor.act("POST", f"/api/items/{item}/decisions/D1", decision=decision)
-            visitor.act(
-                "POST", f"/api/items/{item}/decisions/D2", decision="accept", mark="mark-of-d2", confidence=40
-            )
+                visitor.do(item, "decisions/D1", decision=decision)
+            visitor.do(item, "decisions/D2", decision="accept", mark="mark-of-d2", confidence=40)
             visitor.act("DELETE", f"/api/items/{item}/marks/mark-of-d2")
-            visitor.act("POST", f"/api/items/{item}/decisions/D2", decision="dismiss", reason="benign")
-            visitor.act("POST", f"/api/items/{item}/finish")
+            visitor.do(item, "decisions/D2", decision="dismiss", reason="benign")
+            visitor.do(item, "finish")
         visitor.act("POST", f"/api/items/{visitor.items()[2]}/nothing", on=True)
     room.room.store.close()
     return folder / "study"
