@@ -352,10 +352,6 @@ class Node:
             self._fault = error
             self._stopped.set()
 
-    def is_idle(self) -> bool:
-        """Whether every image is done or failed."""
-        return self._spool.ledger.count_waiting() == 0
-
     def _work(self) -> None:
         """Work on images as they come."""
         while not self._stopped.is_set():

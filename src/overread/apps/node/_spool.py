@@ -224,10 +224,6 @@ class Ledger(Database):
         """Names of the documents of an image."""
         return [row[0] for row in self.rows("SELECT file FROM answers WHERE sop_uid = ?", (sop_uid,))]
 
-    def count_waiting(self) -> int:
-        """Count the images that are neither done nor failed."""
-        return len(self._images("state IN ('received', 'answered')", ()))
-
     def worklist(self) -> pd.DataFrame:
         """Studies, the oldest first, with how many of their images are done, waiting and failed, and a reason."""
         with self._lock, self._naming_the_file():
