@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from overread.apps.room._store import Store
+from reading_browser import DESK, Visitor, leave
 from reading_room import OpenRoom, make_study
 
 
@@ -33,3 +34,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store(tmp_path / "room.sqlite")
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def visit(browser: Any) -> Iterator[Callable[..., Visitor]]:
+    """Visit a room with the browser that all tests share, which is left as it was found."""
+    yield lambda room, size=DESK: Visitor(browser, room, size)
+    leave(browser)

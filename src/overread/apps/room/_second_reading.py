@@ -158,7 +158,8 @@ def _insert_detections(
         rows["score"] = found["score"].to_numpy(float)
         # SQLite keeps NaN as NULL.
         rows["probability"] = found["probability"].to_numpy(float) if "probability" in found else np.nan
-        store.insert("detections", rows.to_dict("records"))
+        kept: list[Any] = rows.to_dict("records")
+        store.insert("detections", kept)
     store.insert("detected", [{"image_id": image}])
 
 
