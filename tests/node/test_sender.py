@@ -85,7 +85,7 @@ def test_nobody_there_loses_nothing(waiting):
 @pytest.mark.parametrize("instead", ["nothing", "a pipe", "a damaged file"])
 def test_a_document_that_is_gone_is_made_again(waiting, make_worker, instead):
     answer = waiting.ledger.unsent(1)[0]
-    path = waiting.document_path(answer)
+    path = waiting.document_path(answer.file)
     content = path.read_bytes()
     path.unlink()
     if instead == "a pipe":

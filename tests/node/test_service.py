@@ -106,7 +106,7 @@ def test_an_image_becomes_two_valid_documents(spool, make_worker, tmp_path):
     assert said == []
     assert spool.ledger.find(uid).state == "answered"
     assert spool.ledger.worklist()["detections"].tolist() == [1]
-    files = [spool.document_path(answer) for answer in spool.ledger.unsent(10)]
+    files = [spool.document_path(answer.file) for answer in spool.ledger.unsent(10)]
     assert [dcmread(file).Modality for file in files] == ["SR", "PR"]
     assert [complaints(file) for file in files] == [[], []]
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}

@@ -186,7 +186,7 @@ def test_a_forged_journal_leads_nowhere(spool, tmp_path, name):
         database.commit()
     answer = spool.ledger.unsent(1)[0]
     with suppress(FormatError):
-        assert spool.document_path(answer).parent == spool.documents
+        assert spool.document_path(answer.file).parent == spool.documents
     spool.discard(uid)
     if isinstance(name, str):
         with pytest.raises(FormatError, match="is no UID"):
