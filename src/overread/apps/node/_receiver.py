@@ -89,15 +89,7 @@ class Peer:
 
 
 class Connections:
-    """The connections of a node; its handlers are bound to the server's events.
-
-    Parameters
-    ----------
-    largest_bytes
-        Longest message that is taken.
-    log
-        Is told, in one line, who was shown out and why.
-    """
+    """The connections of a node; its handlers are bound to the server's events."""
 
     def __init__(self, largest_bytes: int, log: Callable[[str], None]) -> None:
         self._largest, self._tell = largest_bytes, log
@@ -239,19 +231,7 @@ def quiet_network_log() -> None:
 
 
 class Receiver:
-    """DICOM server of a node.
-
-    Parameters
-    ----------
-    settings
-        Where to listen, and to whom.
-    spool
-        Where images go.
-    tell
-        Is told of each image that came in.
-    log
-        Is told, in one line, of what was refused.
-    """
+    """DICOM server of a node; ``tell`` is told of each image, ``log`` in one line of what was refused."""
 
     def __init__(
         self,

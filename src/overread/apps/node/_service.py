@@ -57,29 +57,13 @@ SUCCESS, DUPLICATE, WARNINGS = 0x0000, 0x0111, range(0xB000, 0xC000)
 
 
 class Sender:
-    """Sends what waits.
-
-    Parameters
-    ----------
-    spool
-        Has the documents.
-    settings
-        The destination, and who we are.
-    log
-        Is told, in one line, of what was refused.
-    """
+    """Sends what waits."""
 
     def __init__(self, spool: Spool, settings: NodeSettings, log: Callable[[str], None]) -> None:
         self._spool, self._settings, self._log = spool, settings, log
 
     def send(self) -> bool | None:
-        """Send the documents that wait.
-
-        Returns
-        -------
-        bool or None
-            Whether there was something to send; None where the destination did not answer, or refused some of it.
-        """
+        """Send the documents that wait; return whether there were any, None where some were not taken."""
         waiting = self._spool.ledger.unsent(MOST_AT_ONCE)
         if not waiting:
             return False
@@ -271,25 +255,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 
 class Node:
-    """A node, which runs within its ``with`` block.
+    """A node, which runs within its ``with`` block; one that was killed goes on with its folder.
 
-    Parameters
-    ----------
-    settings
-        How it listens and where it sends.
-    request
-        What is asked of the detector, with documents.
-    folder
-        Spool; a node that was stopped or killed goes on with it. The caller holds its lock.
-    mm_per_px
-        Size of a pixel where an image does not say.
-    log
-        Is told, in one line, of what goes wrong.
-
-    Attributes
-    ----------
-    port
-        Where it listens.
+    The caller holds the lock of the folder. ``log`` is told, in one line, of what goes wrong.
     """
 
     def __init__(

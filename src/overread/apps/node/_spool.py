@@ -96,22 +96,7 @@ class NodeAnswer:
 
 
 class Ledger(Database):
-    """SQLite file with a write-ahead log; safe to use from several threads, and to read from other processes.
-
-    Parameters
-    ----------
-    path
-        The file, made if need be; private to its owner.
-    read_only
-        Change nothing, and make nothing.
-
-    Raises
-    ------
-    StorageError
-        If the device refuses, or a link leads out of the file's folder.
-    FormatError
-        If it is not a node's journal, or of another version.
-    """
+    """Private SQLite file with a write-ahead log; several threads may use it, and other processes read it."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         _refuse_links(path)
@@ -292,13 +277,7 @@ class StoreResult(Enum):
 
 
 class Spool:
-    """A node's folder, made if need be; what is in it is private to its owner.
-
-    Parameters
-    ----------
-    folder
-        Where it is.
-    """
+    """A node's folder, made if need be; what is in it is private to its owner."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -43,13 +43,7 @@ def study_name(folder: Path) -> str:
 
 
 def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
-    """Merge marks as the study's run will: a chair has to decide on the same objects.
-
-    Returns
-    -------
-    DataFrame
-        As `merge_objects` gives it, with lengths in the unit of the marks.
-    """
+    """Merge marks as the study's run will: a chair has to decide on the same objects. Lengths keep their unit."""
     own, unit = read_as_study(folder, found), unit_of(found.marks.columns) or "mm"
     objects = merge_objects(own.tables.marks, own.tables.readings, own.options.in_unit(own.unit))
     return named(convert_lengths(named(objects, own.unit), read_images(folder), unit), unit)
@@ -103,15 +97,7 @@ def complete_readings(store: Store) -> MarkSet:
 
 
 class Adjudication:
-    """What chairs see and decide.
-
-    Parameters
-    ----------
-    store
-        Of the room.
-    folder
-        Of the study: its settings say how marks become objects.
-    """
+    """What chairs see and decide."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._store, self._folder = store, folder

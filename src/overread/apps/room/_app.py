@@ -52,18 +52,7 @@ DIGITS = 16
 
 
 class PageFiles:
-    """Files of the page, the same for everybody.
-
-    Parameters
-    ----------
-    folder
-        Where they are. ``index.html`` names the others under ``static/``, and they each other relative to themselves.
-
-    Attributes
-    ----------
-    place
-        Path under which they are served: it changes when any of them does.
-    """
+    """Files of the page, the same for everybody; ``place``, where they are served, changes when any of them does."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {

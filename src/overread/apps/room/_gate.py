@@ -39,15 +39,7 @@ class TooOftenError(RefusalError):
 
 
 class RateLimit:
-    """At most ``burst`` requests at once and ``per_second`` in the long run, for each key.
-
-    Parameters
-    ----------
-    per_second, burst
-        The two numbers.
-    clock
-        Seconds that only grow.
-    """
+    """At most ``burst`` requests at once and ``per_second`` in the long run, for each key."""
 
     def __init__(
         self, per_second: float, burst: float, *, clock: Callable[[], float] = time.monotonic
@@ -110,17 +102,7 @@ class Call:
 
 
 class Doorkeeper:
-    """Lets requests in.
-
-    Parameters
-    ----------
-    room
-        The room.
-    cookie
-        Name of the session's cookie.
-    limits
-        How often may be asked.
-    """
+    """Lets requests in."""
 
     def __init__(self, room: Room, cookie: str, limits: Limits) -> None:
         self.room, self.cookie, self.limits = room, cookie, limits

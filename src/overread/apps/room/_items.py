@@ -26,17 +26,7 @@ OWN_ITEM = (
 
 
 class Items:
-    """The acts of one study's readers.
-
-    Parameters
-    ----------
-    store
-        Where everything is kept.
-    pictures
-        Of the room; their sizes bound the marks.
-    labels
-        Labels that a mark may have.
-    """
+    """The acts of one study's readers."""
 
     def __init__(self, store: Store, pictures: ViewerPictures, labels: Sequence[str]) -> None:
         self._store, self._pictures, self._labels = store, pictures, tuple(labels)

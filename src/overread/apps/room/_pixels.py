@@ -72,15 +72,7 @@ def list_images(folder: Path) -> dict[str, ShownFile]:
 
 
 class ViewerPictures:
-    """Pictures of a room, by kind (``reading`` or ``training``) and image id.
-
-    Parameters
-    ----------
-    store
-        Keeps their facts.
-    files
-        Image files by kind and id.
-    """
+    """Pictures of a room, by kind (``reading`` or ``training``) and image id."""
 
     def __init__(self, store: Store, files: Mapping[str, Mapping[str, ShownFile]]) -> None:
         self._store, self._files = store, files
@@ -93,10 +85,7 @@ class ViewerPictures:
     def prepare(self, kind: str) -> dict[str, str]:
         """Read the facts of each picture that is new or has changed; return the reason by image that cannot be read.
 
-        Raises
-        ------
-        ImageError
-            Naming the file that is another one than somebody has read; nothing is changed then.
+        A file that is another one than somebody has read is refused, and nothing is changed then.
         """
         known = {
             row["image_id"]: row["signature"]

@@ -43,17 +43,7 @@ class Readiness:
 
 
 class Room:
-    """A study's reading room.
-
-    Parameters
-    ----------
-    folder
-        The study's.
-    store
-        Of the room.
-    training
-        Folder of training images, where it is another than the one that is kept.
-    """
+    """A study's reading room."""
 
     def __init__(self, folder: Path, store: Store, training: Path | None = None) -> None:
         self.folder, self.store = folder, store

@@ -36,11 +36,7 @@ def keep_detections(
     """Compute and keep the marks of a detector for each image that has none yet.
 
     Without ``fp`` the detector works where the room has it already, else at its own operating point.
-
-    Returns
-    -------
-    dict
-        Reason by image for which there are none.
+    Return the reason by image for which there are none.
     """
     place = detector / "detector.json" if detector.is_dir() else detector
     if not place.is_file():

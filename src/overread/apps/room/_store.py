@@ -332,13 +332,7 @@ def _compare_marks(database: sqlite3.Connection, told: Told) -> Iterator[str]:
 
 
 class Told:
-    """What the log says that there must be.
-
-    Parameters
-    ----------
-    modes
-        Of the items: a lock of a sequential one begins a second reading with the same marks.
-    """
+    """What the log says that there must be; the lock of a sequential item begins a second reading with its marks."""
 
     def __init__(self, modes: dict[str, str]) -> None:
         self._modes = modes

@@ -38,13 +38,7 @@ SITTING_COLUMNS = (
 
 
 def read_arm(store: Store, arm: Arm) -> MarkSet:
-    """Read marks and readings of all that is locked; what is being read is not in it. Marks are in the room's unit.
-
-    Returns
-    -------
-    MarkSet
-        With the images that were read. Readings have a row for each, with marks or without.
-    """
+    """Read marks and readings of all that is locked; what is being read is not in it. Marks are in the room's unit."""
     condition = f"items.kind != 'training' AND {CONDITIONS[arm]}"
     items = store.rows(f"SELECT image_id, person FROM items WHERE {condition} ORDER BY image_id, person")
     marks = store.rows(
@@ -70,13 +64,7 @@ def hit_rule(unit: LengthUnit) -> HitRule:
 
 
 def ellipses_in_pixels(marks: pd.DataFrame, mm_per_px: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Ellipses (x, y, a, b, angle) in pixels of marks in mm or px; ``mm_per_px`` is (x, y), or a row for each mark.
-
-    Raises
-    ------
-    TableError
-        If lengths are in per cent of the width.
-    """
+    """Ellipses (x, y, a, b, angle) in pixels of marks in mm or px; ``mm_per_px`` is (x, y), or a row for each mark."""
     lengths, unit = plain(marks)
     if unit == "percent":
         raise TableError("lengths are in percent; a reading room takes mm or px")
@@ -176,13 +164,7 @@ def _refuse_strange_tables(store: Store, folder: Path) -> None:
 
 
 def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
-    """Take in marks and readings that a study has already, as readings that are done.
-
-    Returns
-    -------
-    tuple
-        Number of readings and marks.
-    """
+    """Take in marks and readings that a study has already, as readings that are done."""
     found = _read_earlier(folder)
     begun = {
         (row["image_id"], row["person"])
