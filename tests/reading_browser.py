@@ -9,7 +9,7 @@ import time
 from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -106,6 +106,13 @@ class ServedRoom:
         self.server.should_exit = True
         self.thread.join(20)
         self.listening.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        self.room.store.close()
 
     def reopen(self) -> None:
         self.listening = bind("127.0.0.1", self.port)

@@ -13,9 +13,8 @@ SPACINGS = {"square": (0.2, 0.2), "wide": (0.25, 0.2)}
 @pytest.fixture(scope="module")
 def room(tmp_path_factory):
     folder = write_study(tmp_path_factory.mktemp("drawing") / "study", SPACINGS)
-    opened = ServedRoom(folder, readers=("Ada", "Ben"))
-    yield opened
-    opened.close()
+    with ServedRoom(folder, readers=("Ada", "Ben")) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

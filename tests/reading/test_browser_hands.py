@@ -32,9 +32,8 @@ NAMELESS = """[...document.querySelectorAll('button, a, input, select, textarea,
 
 @pytest.fixture
 def room(tmp_path):
-    opened = ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben"))
-    yield opened
-    opened.close()
+    with ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben")) as opened:
+        yield opened
 
 
 def test_the_page_names_all_of_its_modules():

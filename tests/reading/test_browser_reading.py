@@ -11,9 +11,8 @@ IMAGES = {"one": (0.2, 0.2), "two": (0.2, 0.2), "three": (0.15, 0.15)}
 
 @pytest.fixture
 def room(tmp_path):
-    opened = ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo"))
-    yield opened
-    opened.close()
+    with ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo")) as opened:
+        yield opened
 
 
 @pytest.fixture

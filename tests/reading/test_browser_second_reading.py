@@ -24,9 +24,8 @@ def aided_room(tmp_path_factory):
     places = [("image0", 20.0 + 30 * n, 60.0 + 20 * n) for n in range(3)]
     places += [(f"image{n}", 20.0, 60.0) for n in range(1, 4)]
     table = write_detections(folder.parent / "detections.csv", places)
-    opened = ServedRoom(folder, readers=("Ada", "Ben"), detector=table, design="sequential")
-    yield opened
-    opened.close()
+    with ServedRoom(folder, readers=("Ada", "Ben"), detector=table, design="sequential") as opened:
+        yield opened
 
 
 def test_detections_are_shown_after_the_lock_and_each_is_decided(visit, aided_room):
@@ -127,8 +126,7 @@ def test_training_shows_what_was_there(visit, tmp_path):
     readings = pd.DataFrame([("known", "X"), ("known", "Y")], columns=columns[:2])
     readings.to_csv(training / "readings.csv", index=False)
     study = write_study(tmp_path / "study", {"one": (0.2, 0.2)})
-    room = ServedRoom(study, readers=("Ada",), training=training)
-    try:
+    with ServedRoom(study, readers=("Ada",), training=training) as room:
         visitor = visit(room)
         visitor.enter("Ada")
         item = visitor.read("Ada", "known")
@@ -145,15 +143,14 @@ def test_training_shows_what_was_there(visit, tmp_path):
         assert told == "You found 1 of 2. 1 of your marks is on nothing."
         visitor.finish()
         visitor.ready(room.item("Ada", "one"))
-    finally:
-        room.close()
 
 
 @pytest.fixture
 def disputed_room(tmp_path):
-    opened = ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo"), chair="Dora")
-    yield opened
-    opened.close()
+    with ServedRoom(
+        write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo"), chair="Dora"
+    ) as opened:
+        yield opened
 
 
 def test_a_chair_decides_without_names_and_the_owner_sees_who_has_read(visit, disputed_room):
@@ -199,8 +196,7 @@ def test_the_second_session_comes_when_the_first_is_done(visit, tmp_path):
     """Independent design: all images without the detector, then all again with its marks from the start."""
     folder = write_study(tmp_path / "study", dict(list(IMAGES.items())[:2]))
     write_detections(tmp_path / "d.csv", [("image0", 40.0, 50.0), ("image1", 86.0, 62.0)])
-    room = ServedRoom(folder, readers=("Ada",), detector=tmp_path / "d.csv", design="independent")
-    try:
+    with ServedRoom(folder, readers=("Ada",), detector=tmp_path / "d.csv", design="independent") as room:
         visitor = visit(room)
         visitor.enter("Ada")
         heads = visitor.run("[...document.querySelectorAll('.worklist h2')].map((one) => one.textContent)")
@@ -242,5 +238,3 @@ def test_the_second_session_comes_when_the_first_is_done(visit, tmp_path):
         assert aided["confidence"].tolist() == [80]
         assert len(pd.read_csv(folder / "reading/aided/readings.csv")) == 2
         assert visitor.errors() == []
-    finally:
-        room.close()

@@ -36,10 +36,8 @@ def room(tmp_path_factory):
     images.to_csv(folder / "images.csv", index=False)
     places = [(image, 30.0 + 30 * n, 60.0 + 20 * n) for image in ("plain", "mono") for n in range(3)]
     table = write_detections(folder.parent / "detections.csv", places)
-    opened = ServedRoom(folder, readers=("Ada",), detector=table, design="sequential")
-    yield opened
-    opened.close()
-    opened.room.store.close()
+    with ServedRoom(folder, readers=("Ada",), detector=table, design="sequential") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
