@@ -12,6 +12,8 @@ from pynetdicom import AE, evt
 from pynetdicom.sop_class import Verification
 
 from overread.apps.node._receiver import quiet_network_log
+from overread.apps.node._service import Node
+from overread.apps.node._spool import Ledger, Spool
 
 SR, PR = "1.2.840.10008.5.1.4.1.1.88.33", "1.2.840.10008.5.1.4.1.1.11.1"
 DX = "1.2.840.10008.5.1.4.1.1.1.1"
@@ -84,3 +86,23 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not come"
         time.sleep(0.02)
+
+
+def put(spool: Spool, path: Path) -> str:
+    """Put an image into a spool as if it had been received, and return its UID."""
+    image = dcmread(path)
+    uid = str(image.SOPInstanceUID)
+    spool.image_path(uid).write_bytes(path.read_bytes())
+    spool.ledger.receive(uid, str(image.StudyInstanceUID), "digest", "A")
+    return uid
+
+
+def sums(ledger: Ledger) -> list[int]:
+    """Images of a journal: all, done, waiting and failed."""
+    studies = ledger.worklist()
+    return [int(studies[name].sum()) for name in ("images", "done", "waiting", "failed")]
+
+
+def wait_until_idle(node: Node) -> None:
+    """Wait until every image is done or failed."""
+    wait_until(lambda: sums(node._spool.ledger)[2] == 0)

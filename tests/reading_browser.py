@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import threading
 import time
 from base64 import b64decode
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -28,6 +30,9 @@ WIDTH, HEIGHT = 640, 800
 # Small for a desk, because the picture is drawn without a graphics card.
 DESK = (960, 640)
 PHONE = (390, 844)
+ENTER, ESCAPE, TAB, DELETE, SHIFT, CONTROL = "\ue007", "\ue00c", "\ue004", "\ue017", "\ue008", "\ue009"
+LEFT, RIGHT, DOWN = "\ue012", "\ue014", "\ue015"
+MARKS, DETECTIONS = ".overlay .mark", ".overlay .detection"
 # Bright dots of each picture: centres in pixels from the top-left corner.
 DOTS = ((200.5, 250.5), (430.5, 310.5), (330.5, 600.5))
 
@@ -53,6 +58,15 @@ def write_study(folder: Path, spacings: dict[str, tuple[float, float]], first_se
     return folder
 
 
+def write_detections(path: Path, rows: Sequence[tuple[str, float, float]]) -> Path:
+    """Write a table of detections: image, x and y in mm, the strongest of an image first."""
+    table = pd.DataFrame(rows, columns=["image_id", "x_mm", "y_mm"])
+    number = table.groupby("image_id").cumcount()
+    names = table["image_id"] + "-" + number.astype(str)
+    table.assign(candidate_id=names, radius_mm=6.0, score=0.9 - 0.2 * number).to_csv(path, index=False)
+    return path
+
+
 class ServedRoom:
     """A room that is open at a port of this machine; it can be closed and opened again at the same port."""
 
@@ -68,13 +82,10 @@ class ServedRoom:
         self.listening = bind("127.0.0.1", 0)
         self.port = self.listening.getsockname()[1]
         self.address = Address(f"http://127.0.0.1:{self.port}")
-        people = (
-            [(name, "reader") for name in readers]
-            + ([(chair, "chair")] if chair else [])
-            + [("owner", "owner")]
-        )
+        people = dict.fromkeys(readers, "reader") | ({chair: "chair"} if chair else {}) | {"owner": "owner"}
         self.links = {
-            name: make_link(self.address, add_person(self.room.store, name, role)) for name, role in people
+            name: make_link(self.address, add_person(self.room.store, name, role))
+            for name, role in people.items()
         }
         self.room.prepare(detector)
         self.open()
@@ -96,6 +107,13 @@ class ServedRoom:
         self.thread.join(20)
         self.listening.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        self.room.store.close()
+
     def reopen(self) -> None:
         self.listening = bind("127.0.0.1", self.port)
         self.open()
@@ -106,27 +124,16 @@ class ServedRoom:
 
     def finish(self, person: str, image: str, *marks: tuple[float, float, float]) -> None:
         """Read an image without a browser: circles (x, y, radius) in pixels, or nothing suspicious."""
-        item, items, size = self.item(person, image), self.room.items, (WIDTH, HEIGHT)
+        item = self.item(person, image)
 
-        def act(what: str, **body: Any) -> Act:
-            return Act(person, uuid4().hex, what, item, body)
+        def do(what: str, **body: Any) -> None:
+            self.room.items.do(Act(person, uuid4().hex, what, item, body))
 
         for x, y, r in marks:
-            name = uuid4().hex
-            values = {
-                "x": x,
-                "y": y,
-                "rx": r,
-                "ry": r,
-                "angle": 0.0,
-                "confidence": 70,
-                "label": None,
-                "comment": "",
-            }
-            items.put_mark(act("mark", mark=name, **values), name, size)
+            do("mark", mark=uuid4().hex, x=x, y=y, rx=r, ry=r, angle=0.0, confidence=70)
         if not marks:
-            items.say_nothing(act("nothing", on=True))
-        items.lock(act("lock"))
+            do("nothing", on=True)
+        do("lock")
 
     def stored(self, person: str, image: str, phase: str = "unaided") -> list[dict[str, Any]]:
         query = "SELECT * FROM marks WHERE item = ? AND phase = ? ORDER BY rowid"
@@ -196,21 +203,17 @@ class Visitor:
         """Wait until the server has everything."""
         self.wait("document.getElementById('saved').textContent === 'All saved'")
 
-    def press(self, *keys: str) -> None:
+    def press(self, *keys: str, holding: str | None = None) -> None:
         from selenium.webdriver.common.action_chains import ActionChains
 
         chain = ActionChains(self.browser)
+        if holding is not None:
+            chain.key_down(holding)
         for key in keys:
             chain.send_keys(key)
+        if holding is not None:
+            chain.key_up(holding)
         chain.perform()
-
-    def press_with(self, modifier: str, *keys: str) -> None:
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        chain = ActionChains(self.browser).key_down(modifier)
-        for key in keys:
-            chain.send_keys(key)
-        chain.key_up(modifier).perform()
 
     def mouse(self, kind: str, x: float, y: float, buttons: int = 1) -> None:
         button = {0: "none", 1: "left", 2: "right", 4: "middle"}[buttons]
@@ -228,6 +231,30 @@ class Visitor:
         self.mouse("mouseMoved", x, y, 0)
         self.mouse("mousePressed", x, y)
         self.mouse("mouseReleased", x, y)
+
+    def count(self, css: str) -> int:
+        """Elements that there are."""
+        return int(self.run("document.querySelectorAll(arguments[0]).length", css))
+
+    def shows(self, css: str, count: int | None = None) -> None:
+        """Wait for an element, or for so many."""
+        found = f"document.querySelectorAll({json.dumps(css)}).length"
+        self.wait(f"{found} > 0" if count is None else f"{found} === {count}")
+
+    def text(self, css: str) -> str:
+        return str(self.run("document.querySelector(arguments[0]).textContent", css))
+
+    def answer(self, *keys: str) -> None:
+        """Wait for a question, answer it, and wait until it is gone."""
+        self.shows("dialog.ask")
+        self.press(*keys)
+        self.shows("dialog.ask", 0)
+
+    def finish(self) -> None:
+        """Finish the image; another one is shown."""
+        here = self.run("location.hash")
+        self.press(ENTER)
+        self.wait(f"location.hash !== '{here}'")
 
     def click_on(self, css: str) -> None:
         from selenium.webdriver.common.by import By

@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -31,35 +31,20 @@ def make_study(folder: Path, n_images: int = 4, seed: int = 0) -> Path:
     rng = np.random.default_rng(seed)
     names = [f"case{number}" for number in range(n_images)]
     for name in names:
-        write_png16(
-            folder / "images" / f"{name}.png", rng.integers(0, 60000, (HEIGHT, WIDTH), dtype=np.uint16)
-        )
-    table = pd.DataFrame(
-        {
-            "image_id": names,
-            "patient_id": [f"P{number}" for number in range(n_images)],
-            "path": [f"images/{name}.png" for name in names],
-            "mm_per_px_x": MM,
-            "mm_per_px_y": MM,
-        }
-    )
-    write_table(table, folder / "images.csv")
+        pixels = rng.integers(0, 60000, (HEIGHT, WIDTH), dtype=np.uint16)
+        write_png16(folder / "images" / f"{name}.png", pixels)
+    table = pd.DataFrame({"image_id": names, "patient_id": [f"P{number}" for number in range(n_images)]})
+    paths = [f"images/{name}.png" for name in names]
+    write_table(table.assign(path=paths, mm_per_px_x=MM, mm_per_px_y=MM), folder / "images.csv")
     return folder
 
 
 def write_detections(path: Path, rows: Sequence[tuple[str, float, float]]) -> Path:
     """Write a table of detections: image, x and y in px."""
-    table = pd.DataFrame(
-        {
-            "image_id": [row[0] for row in rows],
-            "candidate_id": [f"c{number}" for number in range(len(rows))],
-            "x_mm": [row[1] * MM for row in rows],
-            "y_mm": [row[2] * MM for row in rows],
-            "radius_mm": 4.0,
-            "score": [1.0 - 0.1 * number for number in range(len(rows))],
-        }
-    )
-    write_table(table, path)
+    table = pd.DataFrame(rows, columns=["image_id", "x_mm", "y_mm"])
+    number = np.arange(len(rows))
+    ids = {"candidate_id": [f"c{one}" for one in number], "radius_mm": 4.0, "score": 1.0 - 0.1 * number}
+    write_table(table.assign(x_mm=table["x_mm"] * MM, y_mm=table["y_mm"] * MM, **ids), path)
     return path
 
 
@@ -87,24 +72,14 @@ class Answer:
         return json.loads(self.content)
 
 
-class Loop:
-    """One event loop in a thread of its own, for all requests: a loop for each would start threads each time."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self) -> None:
-        # A task that lasts keeps the threads in which the application works.
-        self.loop.run_until_complete(asyncio.Event().wait())
-
-    def finish(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=60)
-
-
 @cache
-def shared_loop() -> Loop:
-    return Loop()
+def shared_loop() -> asyncio.AbstractEventLoop:
+    """One event loop in a thread of its own, for all requests: a loop for each would start threads each time."""
+    loop = asyncio.new_event_loop()
+    # A task that lasts keeps the threads in which the application works.
+    lasting = asyncio.Event().wait()
+    threading.Thread(target=loop.run_until_complete, args=(lasting,), daemon=True).start()
+    return loop
 
 
 async def send_request(app: Any, scope: dict[str, Any], body: bytes) -> Answer:
@@ -138,6 +113,21 @@ class Visitor:
             assert answer.status_code == 200, answer.text
             self.csrf = answer.json()["csrf"]
 
+    def scope(self, method: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
+        """Request as a server hands it to an application."""
+        sent = {"host": self.host, "x-csrf": self.csrf}
+        if self.cookies:
+            sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        place, _, query = path.partition("?")
+        return {
+            "type": "http",
+            "method": method,
+            "path": unquote(place),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in (sent | headers).items()],
+            "client": ("127.0.0.1", 50000),
+        }
+
     def ask(
         self,
         method: str,
@@ -147,22 +137,11 @@ class Visitor:
         headers: dict[str, str] | None = None,
         content: bytes | None = None,
     ) -> Answer:
-        sent = {"host": self.host, "x-csrf": self.csrf}
-        if self.cookies:
-            sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        sent = {name.lower(): value for name, value in (headers or {}).items()}
         if content is None and body is not None:
-            content, sent["content-type"] = json.dumps(body).encode(), "application/json"
-        sent |= {name.lower(): value for name, value in (headers or {}).items()}
-        place, _, query = path.partition("?")
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": unquote(place),
-            "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
-            "client": ("127.0.0.1", 50000),
-        }
-        answer = shared_loop().finish(send_request(self.app, scope, content or b""))
+            content, sent = json.dumps(body).encode(), {"content-type": "application/json"} | sent
+        work = send_request(self.app, self.scope(method, path, sent), content or b"")
+        answer = asyncio.run_coroutine_threadsafe(work, shared_loop()).result(timeout=60)
         if "set-cookie" in answer.headers:
             name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
             self.cookies[name] = value
@@ -188,10 +167,28 @@ class Visitor:
         self.act("PUT", f"/api/items/{item}/marks/{mark}", **values)
         return mark
 
+    def do(self, item: str, what: str, **body: Any) -> Any:
+        """Do an act on an item: ``lock``, ``decisions/D1``, ..."""
+        return self.act("POST", f"/api/items/{item}/{what}", **body)
+
+    def change(self, item: str, mark: str, x: float, y: float, **more: Any) -> Any:
+        """Give a mark new values."""
+        return self.act(
+            "PUT", f"/api/items/{item}/marks/{mark}", **{"x": x, "y": y, "rx": 3, "ry": 3, "angle": 0, **more}
+        )
+
+    def refused(self, item: str, what: str, method: str = "POST", **body: Any) -> tuple[int, str]:
+        """Status and code of an act that is refused."""
+        answer = self.ask(method, f"/api/items/{item}/{what}", {"op": new_id(), **body})
+        return answer.status_code, answer.json()["code"]
+
+    def state(self, item: str) -> Any:
+        return self.get(f"/api/items/{item}")
+
     def pass_over(self, item: str) -> Any:
         """Say that there is nothing, and lock."""
-        self.act("POST", f"/api/items/{item}/nothing", on=True)
-        return self.act("POST", f"/api/items/{item}/lock")
+        self.do(item, "nothing", on=True)
+        return self.do(item, "lock")
 
 
 class OpenRoom:

@@ -5,13 +5,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from pydicom import dcmread
 
-from dicom_network import PR, SR, Archive, connect, wait_until
+from dicom_network import PR, SR, Archive, connect, sums, wait_until
 from node_process import running_node
 from overread.apps.node._spool import Ledger
 from overread.errors import LockedError
@@ -19,27 +20,21 @@ from overread.files import folder_lock
 from stand_in_detector import write_images
 
 
-def sums(spool: Path) -> list[int]:
-    ledger = Ledger(spool / "node.sqlite")
-    studies = ledger.worklist()
-    ledger.close()
-    return [int(studies[name].sum()) for name in ("images", "done", "waiting", "failed")]
+def sums_of(spool: Path) -> list[int]:
+    with closing(Ledger(spool / "node.sqlite")) as ledger:
+        return sums(ledger)
 
 
 def images_of(archive: Archive, sop_class: str) -> list[str]:
     """Image of each presentation state or report."""
-    if sop_class == PR:
-        items = [one.ReferencedSeriesSequence[0].ReferencedImageSequence[0] for one in archive.received
-                 if one.SOPClassUID == PR]  # fmt: skip
-    else:
-        items = [
-            one.CurrentRequestedProcedureEvidenceSequence[0]
-            .ReferencedSeriesSequence[0]
-            .ReferencedSOPSequence[0]
-            for one in archive.received
-            if one.SOPClassUID == SR
-        ]
-    return [str(item.ReferencedSOPInstanceUID) for item in items]
+    found = []
+    for one in archive.received:
+        if one.SOPClassUID == sop_class == PR:
+            found.append(one.ReferencedSeriesSequence[0].ReferencedImageSequence[0])
+        elif one.SOPClassUID == sop_class:
+            series = one.CurrentRequestedProcedureEvidenceSequence[0].ReferencedSeriesSequence[0]
+            found.append(series.ReferencedSOPSequence[0])
+    return [str(item.ReferencedSOPInstanceUID) for item in found]
 
 
 def send_until_acknowledged(paths: list[Path], port: Callable[[], int], stop: threading.Event) -> None:
@@ -105,13 +100,13 @@ def answer_all(tmp_path: Path, count: int, kill_after: int, senders: int, rounds
                         thread.join(600)
                     if number + 1 < rounds:
                         threads = start_senders()
-                wait_until(lambda: sums(spool)[1] == count, 600)
+                wait_until(lambda: sums_of(spool)[1] == count, 600)
                 refuses_strangers_and_holds_its_spool(port, spool)
                 node.send_signal(signal.SIGTERM)
                 assert node.wait(60) == 0
         finally:
             stop.set()
-    assert sums(spool) == [count, count, 0, 0]
+    assert sums_of(spool) == [count, count, 0, 0]
     uids = sorted(str(dcmread(path).SOPInstanceUID) for path in images)
     # What was under way when the node was killed may come twice, as the same instance.
     archive.received = list({str(one.SOPInstanceUID): one for one in archive.received}.values())

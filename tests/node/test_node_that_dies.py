@@ -1,10 +1,9 @@
 """Only an image that kills a process of its own again and again is given up."""
 
 import pytest
-from pydicom import dcmread
 
+from dicom_network import put
 from overread.apps.node._service import Worker
-from overread.apps.node._spool import Spool
 from overread.study import DetectionPipeline, IsolatedWorker, Request
 from overread.study.executors._outcome import Fault, Outcome, work_on
 from stand_in_detector import StandInDetector, load_pipeline, stand_in_spec, write_images
@@ -23,26 +22,17 @@ class Deadly(StandInDetector):
         raise Killed
 
 
-def put(spool, path):
-    image = dcmread(path)
-    uid = str(image.SOPInstanceUID)
-    spool.image_path(uid).write_bytes(path.read_bytes())
-    spool.ledger.receive(uid, str(image.StudyInstanceUID), "digest", "A")
-    return uid
-
-
 @pytest.fixture
-def node(tmp_path, monkeypatch):
+def node(spool, monkeypatch):
     """Spool, and a function that starts a node's worker; a process of its own has the good stand-in, and is not one."""
     monkeypatch.setattr(DetectionPipeline, "spec", stand_in_spec)
     monkeypatch.setattr(IsolatedWorker, "work", lambda _, task: work_on(load_pipeline(), task))
-    spool, said = Spool(tmp_path / "spool"), []
+    said = []
 
     def start(detector=None):
         return Worker(spool, Request(detector or StandInDetector(), 1.0, documents=True), None, said.append)
 
-    yield spool, start, said
-    spool.close()
+    return spool, start, said
 
 
 def killed_at_work(spool, start, times):

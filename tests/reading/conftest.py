@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from overread.apps.room._store import Store
+from reading_browser import DESK, Visitor, leave
 from reading_room import OpenRoom, make_study
 
 
@@ -24,3 +26,18 @@ def open_one(tmp_path: Path) -> Iterator[Callable[..., OpenRoom]]:
     yield make
     for room in opened:
         room.room.store.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Empty store of a room."""
+    opened = Store(tmp_path / "room.sqlite")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def visit(browser: Any) -> Iterator[Callable[..., Visitor]]:
+    """Visit a room with the browser that all tests share, which is left as it was found."""
+    yield lambda room, size=DESK: Visitor(browser, room, size)
+    leave(browser)

@@ -53,24 +53,18 @@ def test_weights_are_repetitions():
 
 def readings(n_images, marks):
     """Readings of three readers of all images, with marks (image, reader) all at one place."""
-    table = pd.DataFrame(
-        {
-            "image_id": pd.Series([f"i{image:02}" for image, _ in marks], dtype="str"),
-            "reader_id": pd.Series([reader for _, reader in marks], dtype="str"),
-            "mark_id": pd.Series([f"m{n}" for n in range(len(marks))], dtype="str"),
-            "x_mm": 50.0,
-            "y_mm": 50.0,
-            "semi_major_mm": 8.0,
-            "semi_minor_mm": 8.0,
-            "angle_deg": 0.0,
-        }
+    names = pd.DataFrame(
+        [(f"i{image:02}", reader) for image, reader in marks], columns=["image_id", "reader_id"]
     )
+    ellipse = {"x_mm": 50.0, "y_mm": 50.0, "semi_major_mm": 8.0, "semi_minor_mm": 8.0, "angle_deg": 0.0}
+    table = names.astype("str").assign(mark_id=[f"m{n}" for n in range(len(marks))], **ellipse)
     pairs = [(f"i{image:02}", reader) for image in range(n_images) for reader in "ABC"]
     read = pd.DataFrame(pairs, columns=["image_id", "reader_id"], dtype="str")
     return MarkSet(table, read, pd.DataFrame({"image_id": read["image_id"].unique()}))
 
 
-def test_readers_who_agree_fully():
+def test_readers_who_agree_fully_and_a_few_images_that_tell_nothing():
+    assert describe_agreement(readings(4, [(0, "A")])) is None
     told = describe_agreement(readings(10, [(i, r) for i in range(5) for r in "ABC"]))
     assert told["alpha"]["estimate"] == pytest.approx(1.0)
     assert [pair["kappa"]["estimate"] for pair in told["pairs"]] == [1.0] * 3
@@ -88,10 +82,6 @@ def test_a_reader_who_misses_half():
     assert kappa["estimate"] == pytest.approx(0.5)
     assert kappa["lower"] < 0.5 < kappa["upper"]
     assert 0.3 < told["alpha"]["lower"] < told["alpha"]["estimate"] < told["alpha"]["upper"] < 1.0
-
-
-def test_a_few_images_tell_nothing():
-    assert describe_agreement(readings(4, [(0, "A")])) is None
 
 
 def test_intervals_cover_a_known_kappa():
@@ -126,7 +116,7 @@ def test_readers_are_judged_by_two_others_or_not_at_all(open_one):
             visitor = room.visit(name)
             for item in visitor.items():
                 visitor.draw(item, 20, 30)
-                visitor.act("POST", f"/api/items/{item}/lock")
+                visitor.do(item, "lock")
     assert pair.room.agreement()["readers"] == []
     assert pair.room.agreement()["pairs"][0]["positive_agreement"] == 1.0
     judged = three.room.agreement()["readers"]

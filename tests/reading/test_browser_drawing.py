@@ -5,41 +5,39 @@ import pytest
 
 from overread.marks import Ellipse, rescale_ellipses
 from overread.tables import read_table
-from reading_browser import DOTS, HEIGHT, WIDTH, ServedRoom, View, Visitor, leave, write_study
+from reading_browser import DELETE, DOTS, HEIGHT, MARKS, WIDTH, ServedRoom, View, write_study
 
-ENTER, DELETE = "\ue007", "\ue017"
 SPACINGS = {"square": (0.2, 0.2), "wide": (0.25, 0.2)}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def left_as_found(browser):
-    yield
-    leave(browser)
 
 
 @pytest.fixture(scope="module")
 def room(tmp_path_factory):
     folder = write_study(tmp_path_factory.mktemp("drawing") / "study", SPACINGS)
-    opened = ServedRoom(folder, readers=("Ada", "Ben"))
-    yield opened
-    opened.close()
+    with ServedRoom(folder, readers=("Ada", "Ben")) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
-def ada(browser, room):
-    visitor = Visitor(browser, room)
+def ada(visit, room):
+    visitor = visit(room)
     visitor.enter("Ada")
     return visitor
 
 
+def look(ada, image):
+    """Where the picture of an image lies."""
+    return View(ada, tuple(side / min(SPACINGS[image]) for side in SPACINGS[image]))
+
+
 def clear(ada, image):
-    """Open an image and delete what a test before left on it."""
+    """Open an image, delete what a test before left on it, and say where its picture lies."""
     ada.read("Ada", image)
-    while ada.run("document.querySelectorAll('.overlay .mark').length"):
+    while ada.count(MARKS):
         ada.press("j", DELETE)
     ada.press("f", "e")
     ada.still()
     ada.saved()
+    return look(ada, image)
 
 
 def come_closer(ada, view, at, steps):
@@ -55,9 +53,12 @@ def in_mm(image, ellipse):
     return Ellipse(*(value * min(SPACINGS[image]) for value in ellipse[:4]), ellipse[4])
 
 
-def stored_mm(room, image):
-    rows = [[row[name] for name in ("x", "y", "rx", "ry", "angle")] for row in room.stored("Ada", image)]
-    return [Ellipse(*row) for row in rescale_ellipses(rows, *SPACINGS[image]).tolist()]
+def assert_stored(room, image, ellipse):
+    """The last mark of an image is this ellipse of the square screen plane, whose unit is a pixel's shorter side."""
+    values = [room.stored("Ada", image)[-1][name] for name in ("x", "y", "rx", "ry", "angle")]
+    assert_same(
+        Ellipse(*rescale_ellipses([values], *SPACINGS[image])[0].tolist()), in_mm(image, ellipse), image
+    )
 
 
 def assert_same(found, expected, image, tolerance_px=0.1):
@@ -88,9 +89,7 @@ def assert_same(found, expected, image, tolerance_px=0.1):
     ],
 )
 def test_a_circle_from_its_centre_is_stored_where_it_was_drawn(room, ada, image, closer):
-    clear(ada, image)
-    mm_x, mm_y = SPACINGS[image]
-    view = View(ada, (mm_x / min(SPACINGS[image]), mm_y / min(SPACINGS[image])))
+    view = clear(ada, image)
     at = (view.centre[0] + 31.0, view.centre[1] - 47.0)
     ada.mouse("mouseMoved", *at, 0)
     come_closer(ada, view, at, closer)
@@ -98,14 +97,12 @@ def test_a_circle_from_its_centre_is_stored_where_it_was_drawn(room, ada, image,
     ada.drag(start, end)
     ada.saved()
     radius = np.hypot(end[0] - start[0], end[1] - start[1]) / view.zoom
-    (found,) = stored_mm(room, image)
-    assert_same(found, in_mm(image, (*view.to_units(start), radius, radius, 0.0)), image)
+    assert_stored(room, image, (*view.to_units(start), radius, radius, 0.0))
 
 
 @pytest.mark.parametrize("image", [pytest.param("square", marks=pytest.mark.slow), "wide"])
 def test_three_clicks_give_an_oblique_ellipse_that_handles_change(room, ada, image):
-    clear(ada, image)
-    view = View(ada, tuple(side / min(SPACINGS[image]) for side in SPACINGS[image]))
+    view = clear(ada, image)
     ada.press("t")
     first, second, third = (350.25, 250.5), (470.75, 340.25), (390.0, 330.0)
     for click in (first, second, third):
@@ -115,8 +112,7 @@ def test_three_clicks_give_an_oblique_ellipse_that_handles_change(room, ada, ima
     angle = np.arctan2(by - ay, bx - ax)
     x, y, half = (ax + bx) / 2, (ay + by) / 2, np.hypot(bx - ax, by - ay) / 2
     width = abs((cx - x) * -np.sin(angle) + (cy - y) * np.cos(angle))
-    (found,) = stored_mm(room, image)
-    assert_same(found, in_mm(image, (x, y, half, width, np.rad2deg(angle))), image)
+    assert_stored(room, image, (x, y, half, width, np.rad2deg(angle)))
 
     # The second handle of the short axis, pulled outwards by 20 px of the screen.
     middle = ((first[0] + second[0]) / 2, (first[1] + second[1]) / 2)
@@ -126,23 +122,20 @@ def test_three_clicks_give_an_oblique_ellipse_that_handles_change(room, ada, ima
     ada.drag(tuple(south), tuple(south + 20 * across))
     ada.saved()
     width += 20 / view.zoom
-    (found,) = stored_mm(room, image)
-    assert_same(found, in_mm(image, (x, y, half, width, np.rad2deg(angle))), image)
+    assert_stored(room, image, (x, y, half, width, np.rad2deg(angle)))
 
     # The knob beyond the long axis, to straight above the centre.
     along = np.array([np.cos(angle), np.sin(angle)])
     knob = middle + along * (half * view.zoom + 26)
     ada.drag(tuple(knob), (middle[0], middle[1] - 90))
     ada.saved()
-    (found,) = stored_mm(room, image)
-    assert_same(found, in_mm(image, (x, y, half, width, 90.0)), image)
+    assert_stored(room, image, (x, y, half, width, 90.0))
 
     # Carried by its inside.
     ada.drag((middle[0] + 5, middle[1] + 5), (middle[0] - 55.5, middle[1] + 35.25))
     ada.saved()
-    (found,) = stored_mm(room, image)
     moved = (x - 60.5 / view.zoom, y + 30.25 / view.zoom, half, width, 90.0)
-    assert_same(found, in_mm(image, moved), image)
+    assert_stored(room, image, moved)
 
 
 @pytest.mark.slow
@@ -151,7 +144,7 @@ def test_wherever_one_looks_the_stored_ellipse_is_the_drawn_one(room, ada, image
     """Forty random views, by keys and by panning; a mark in each."""
     clear(ada, image)
     rng = np.random.default_rng(7)
-    view = View(ada, tuple(side / min(SPACINGS[image]) for side in SPACINGS[image]))
+    view = look(ada, image)
     smallest, drawn = min(view.zoom, 1) / 2, 0
     for _ in range(40):
         at = tuple(np.array(view.centre) + rng.uniform(-200, 200, 2))
@@ -178,8 +171,7 @@ def test_wherever_one_looks_the_stored_ellipse_is_the_drawn_one(room, ada, image
         ada.drag(start, end)
         ada.saved()
         radius = np.hypot(end[0] - start[0], end[1] - start[1]) / view.zoom
-        found = stored_mm(room, image)[-1]
-        assert_same(found, in_mm(image, (x, y, min(radius, np.hypot(WIDTH, HEIGHT)), radius, 0.0)), image)
+        assert_stored(room, image, (x, y, min(radius, np.hypot(WIDTH, HEIGHT)), radius, 0.0))
         ada.press(DELETE)
         drawn += 1
     assert drawn > 20
@@ -205,12 +197,11 @@ def brightest(picture, near, reach):
 )
 def test_the_picture_lies_where_marks_are_taken_to_be(ada, image, closer):
     """Dots of the picture are found on a screenshot where the marks' coordinates place them."""
-    clear(ada, image)
-    view = View(ada, tuple(side / min(SPACINGS[image]) for side in SPACINGS[image]))
+    view = clear(ada, image)
     for dot in DOTS:
         ada.press("f")
         ada.still()
-        view = View(ada, (view.ax, view.ay))
+        view = look(ada, image)
         at = view.to_screen(dot)
         ada.mouse("mouseMoved", *at, 0)
         come_closer(ada, view, at, closer)
@@ -313,14 +304,11 @@ def test_ellipses_between_pixels_and_the_screen_are_those_of_the_package(ada):
 def test_the_written_tables_hold_the_drawn_ellipse(room, ada):
     """The whole way: drawn, finished, written, read as ``overread run`` reads it."""
     for image in SPACINGS:
-        clear(ada, image)
-        view = View(ada, tuple(side / min(SPACINGS[image]) for side in SPACINGS[image]))
+        view = clear(ada, image)
         start, end = (420.0, 330.0), (448.5, 351.25)
         ada.drag(start, end)
-        ada.press("8", ENTER)
-        ada.wait(
-            "!location.hash.includes(arguments[0])".replace("arguments[0]", f"'{room.item('Ada', image)}'")
-        )
+        ada.press("8")
+        ada.finish()
         ada.saved()
         radius = np.hypot(end[0] - start[0], end[1] - start[1]) / view.zoom
         written = {path.name: path for path in room.room.export()}

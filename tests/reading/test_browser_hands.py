@@ -7,11 +7,22 @@ import numpy as np
 import pytest
 
 from overread.apps import room as reading
-from reading_browser import PHONE, ServedRoom, Visitor, leave, write_study
+from reading_browser import (
+    CONTROL,
+    DELETE,
+    DOWN,
+    ENTER,
+    ESCAPE,
+    LEFT,
+    PHONE,
+    RIGHT,
+    SHIFT,
+    TAB,
+    ServedRoom,
+    write_study,
+)
 
 IMAGES = {"one": (0.2, 0.2), "two": (0.2, 0.2)}
-ENTER, ESCAPE, TAB, DELETE, SHIFT, CONTROL = "\ue007", "\ue00c", "\ue004", "\ue017", "\ue008", "\ue009"
-LEFT, UP, RIGHT, DOWN = "\ue012", "\ue013", "\ue014", "\ue015"
 
 NAMELESS = """[...document.querySelectorAll('button, a, input, select, textarea, [tabindex]')]
   .filter((e) => e.checkVisibility())
@@ -19,17 +30,10 @@ NAMELESS = """[...document.querySelectorAll('button, a, input, select, textarea,
   .map((e) => e.outerHTML)"""
 
 
-@pytest.fixture(autouse=True, scope="module")
-def left_as_found(browser):
-    yield
-    leave(browser)
-
-
 @pytest.fixture
 def room(tmp_path):
-    opened = ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben"))
-    yield opened
-    opened.close()
+    with ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben")) as opened:
+        yield opened
 
 
 def test_the_page_names_all_of_its_modules():
@@ -52,12 +56,12 @@ def first_image(room, visitor):
     return next(image for image in IMAGES if room.item("Ada", image) == item)
 
 
-def test_an_image_is_read_by_keys_alone(browser, room):
-    visitor = Visitor(browser, room)
+def test_an_image_is_read_by_keys_alone(visit, room):
+    visitor = visit(room)
     visitor.enter("Ada")
     assert visitor.run(NAMELESS) == []
     visitor.press(ENTER)
-    visitor.wait("document.querySelector('.reading') !== null")
+    visitor.shows(".reading")
     visitor.ready()
     image = first_image(room, visitor)
 
@@ -66,8 +70,8 @@ def test_an_image_is_read_by_keys_alone(browser, room):
     (drawn,) = room.stored("Ada", image)
     zoom = visitor.run("document.querySelector('.stage').getBoundingClientRect().height") / 800
     visitor.press(*[LEFT] * 5, *[DOWN] * 3)
-    visitor.press_with(SHIFT, *[RIGHT] * 6, *[DOWN] * 2)
-    visitor.press_with(CONTROL, *[LEFT] * 4)
+    visitor.press(*[RIGHT] * 6, *[DOWN] * 2, holding=SHIFT)
+    visitor.press(*[LEFT] * 4, holding=CONTROL)
     visitor.press("3", "l", "n", ESCAPE)
     visitor.saved()
     (moved,) = room.stored("Ada", image)
@@ -79,7 +83,7 @@ def test_an_image_is_read_by_keys_alone(browser, room):
 
     # An exact confidence, a copy, its deletion, and back.
     visitor.press("k")
-    visitor.press_with(CONTROL, "a")
+    visitor.press("a", holding=CONTROL)
     visitor.press("42", ENTER, "y")
     visitor.saved()
     first, copy = room.stored("Ada", image)
@@ -106,20 +110,20 @@ def test_an_image_is_read_by_keys_alone(browser, room):
 
     # The help has every key, and goes.
     visitor.press("?")
-    visitor.wait("document.querySelector('dialog.help') !== null")
-    assert visitor.run("document.querySelectorAll('dialog.help dt').length") >= 30
+    visitor.shows("dialog.help")
+    assert visitor.count("dialog.help dt") >= 30
     assert visitor.run(NAMELESS) == []
     visitor.press(ESCAPE)
-    visitor.wait("document.querySelector('dialog.help') === null")
+    visitor.shows("dialog.help", 0)
 
     # View: closer, whole, window, inverse.
-    shown = visitor.run("document.querySelector('.facts').textContent")
+    shown = visitor.text(".facts")
     visitor.press("+", "b", "c", "i")
     visitor.still()
-    assert "inverted" in visitor.run("document.querySelector('.facts').textContent")
+    assert "inverted" in visitor.text(".facts")
     visitor.press("f", "r")
     visitor.still()
-    assert visitor.run("document.querySelector('.facts').textContent") == shown
+    assert visitor.text(".facts") == shown
 
     # The next image is loaded already, but nobody has looked at it.
     assert [row["state"] for row in room.room.items.worklist("Ada")] == ["begun", "open"]
@@ -127,15 +131,15 @@ def test_an_image_is_read_by_keys_alone(browser, room):
     visitor.wait(f"!location.hash.endsWith('{room.item('Ada', image)}')")
     visitor.ready()
     visitor.press("o", ENTER)
-    visitor.wait("document.querySelector('.page .good') !== null")
+    visitor.shows(".page .good")
     visitor.saved()
     progress = room.room.items.progress("Ada")
     assert progress["done"] == progress["total"] == 2
     assert visitor.errors() == []
 
 
-def test_a_phone_is_enough(browser, room):
-    visitor = Visitor(browser, room, PHONE)
+def test_a_phone_is_enough(visit, room):
+    visitor = visit(room, PHONE)
     visitor.enter("Ada")
     width = "document.documentElement.scrollWidth"
     assert visitor.run(width) <= PHONE[0]
@@ -155,7 +159,7 @@ def test_a_phone_is_enough(browser, room):
     visitor.touch("touchStart", (150, 300))
     for step in range(1, 5):
         visitor.touch("touchMove", (150 + 8 * step, 300 + 3 * step))
-    assert "mm" in visitor.run("document.querySelector('.size').textContent")
+    assert "mm" in visitor.text(".size")
     visitor.touch("touchEnd")
     visitor.saved()
     (drawn,) = room.stored("Ada", "one")
@@ -169,14 +173,14 @@ def test_a_phone_is_enough(browser, room):
     assert drawn["rx"] == pytest.approx(np.hypot(32, 12) / zoom, abs=0.1)
 
     # Two fingers zoom and draw nothing.
-    before = visitor.run("document.querySelector('.facts').textContent")
+    before = visitor.text(".facts")
     visitor.touch("touchStart", (120, 300))
     visitor.touch("touchStart", (120, 300), (260, 330))
     for step in range(1, 6):
         visitor.touch("touchMove", (120 - 6 * step, 300), (260 + 6 * step, 330))
     visitor.touch("touchEnd")
     visitor.still()
-    after = visitor.run("document.querySelector('.facts').textContent")
+    after = visitor.text(".facts")
     assert float(after.split(" %")[0]) > 1.3 * float(before.split(" %")[0])
     assert len(room.stored("Ada", "one")) == 1
 

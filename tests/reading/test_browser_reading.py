@@ -4,36 +4,20 @@ import time
 
 import pytest
 
-from reading_browser import ServedRoom, Visitor, leave, write_study
+from reading_browser import CONTROL, DELETE, ENTER, ESCAPE, MARKS, RIGHT, SHIFT, ServedRoom, write_study
 
 IMAGES = {"one": (0.2, 0.2), "two": (0.2, 0.2), "three": (0.15, 0.15)}
-ENTER, ESCAPE, DELETE, LEFT, RIGHT, SHIFT, CONTROL = (
-    "\ue007",
-    "\ue00c",
-    "\ue017",
-    "\ue012",
-    "\ue014",
-    "\ue008",
-    "\ue009",
-)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def left_as_found(browser):
-    yield
-    leave(browser)
 
 
 @pytest.fixture
 def room(tmp_path):
-    opened = ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo"))
-    yield opened
-    opened.close()
+    with ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo")) as opened:
+        yield opened
 
 
 @pytest.fixture
-def visitor(browser, room):
-    visitor = Visitor(browser, room)
+def visitor(browser, visit, room):
+    visitor = visit(room)
     yield visitor
     visitor.offline(gone=False)
     browser.get("about:blank")
@@ -46,12 +30,6 @@ def wait_until(condition, seconds=20):
         time.sleep(0.03)
 
 
-def finish(visitor):
-    here = visitor.run("location.hash")
-    visitor.press(ENTER)
-    visitor.wait(f"location.hash !== '{here}'")
-
-
 def test_three_readers_draw_undo_lose_the_connection_and_come_back(room, visitor):
     # Ada draws two marks, rotates one, takes back and does again.
     visitor.enter("Ada")
@@ -59,8 +37,8 @@ def test_three_readers_draw_undo_lose_the_connection_and_come_back(room, visitor
     visitor.drag((500, 300), (540, 300))
     visitor.drag((420, 500), (450, 500))
     visitor.press("6")
-    visitor.press_with(SHIFT, RIGHT, RIGHT)
-    visitor.press_with(CONTROL, RIGHT)
+    visitor.press(RIGHT, RIGHT, holding=SHIFT)
+    visitor.press(RIGHT, holding=CONTROL)
     wait_until(lambda: [mark["angle"] for mark in room.stored("Ada", "one")][1:] == [1.0])
     first, second = room.stored("Ada", "one")
     assert second["confidence"] == 60.0
@@ -81,7 +59,7 @@ def test_three_readers_draw_undo_lose_the_connection_and_come_back(room, visitor
     visitor.press("9")
     visitor.wait("document.getElementById('saved').textContent.startsWith('Offline')")
     assert len(room.stored("Ada", "one")) == 2
-    finish(visitor)
+    visitor.finish()
     visitor.wait("document.querySelector('.reading .waiting')?.hidden === true")
     visitor.press("o")
     visitor.wait("document.querySelector('.nothing').getAttribute('aria-pressed') === 'true'")
@@ -93,19 +71,19 @@ def test_three_readers_draw_undo_lose_the_connection_and_come_back(room, visitor
     room.reopen()
     visitor.enter("Ben")
     visitor.read("Ben", "one")
-    assert visitor.run("document.querySelectorAll('.overlay .mark').length") == 0
+    assert visitor.count(MARKS) == 0
     visitor.drag((510, 310), (545, 310))
     visitor.press("5")
     visitor.saved()
     assert len(room.stored("Ben", "one")) == 1
-    finish(visitor)
+    visitor.finish()
 
     # Cleo sees nothing there.
     visitor.enter("Cleo")
     visitor.read("Cleo", "one")
     visitor.press("o")
     visitor.saved()
-    finish(visitor)
+    visitor.finish()
     visitor.saved()
 
     # Ada comes back: what she had drawn without a connection is there, once.
@@ -125,7 +103,7 @@ def test_a_reading_without_marks_needs_a_word(room, visitor):
     visitor.enter("Ada")
     item = visitor.read("Ada", "two")
     visitor.press(ENTER)
-    visitor.wait("document.querySelector('.toast') !== null")
+    visitor.shows(".toast")
     assert visitor.run("location.hash") == f"#/read/{item}"
     visitor.press("o", ENTER)
     visitor.wait(f"location.hash !== '#/read/{item}'")
@@ -136,7 +114,7 @@ def test_a_reading_without_marks_needs_a_word(room, visitor):
     visitor.read("Ada", "two")
     visitor.drag((500, 300), (540, 300))
     visitor.press("n", "o")
-    assert visitor.run("document.querySelectorAll('.overlay .mark').length") == 0
+    assert visitor.count(MARKS) == 0
     assert visitor.run("document.querySelector('.nothing').disabled")
 
 
@@ -145,19 +123,17 @@ def test_marks_without_confidence_are_asked_about(room, visitor):
     item = visitor.read("Ada", "two")
     visitor.drag((500, 300), (540, 300))
     visitor.press(ENTER)
-    visitor.wait("document.querySelector('dialog.ask') !== null")
-    visitor.press(ESCAPE)
-    visitor.wait("document.querySelector('dialog.ask') === null")
+    visitor.answer(ESCAPE)
     assert visitor.run("location.hash") == f"#/read/{item}"
     visitor.press(ENTER)
-    visitor.wait("document.querySelector('dialog.ask') !== null")
+    visitor.shows("dialog.ask")
     visitor.click_on("dialog .answers button:last-child")
     visitor.wait(f"location.hash !== '#/read/{item}'")
     visitor.saved()
     assert room.stored("Ada", "two")[0]["confidence"] is None
 
 
-def test_two_tabs_show_the_same_and_lose_nothing(room, visitor):
+def test_two_tabs_show_the_same_and_lose_nothing(visit, room, visitor):
     browser = visitor.browser
     visitor.enter("Ada")
     visitor.read("Ada", "three")
@@ -165,19 +141,19 @@ def test_two_tabs_show_the_same_and_lose_nothing(room, visitor):
     address = browser.current_url
     browser.switch_to.new_window("tab")
     try:
-        second = Visitor(browser, room)
+        second = visit(room)
         browser.get(address)
         second.ready()
         second.drag((500, 300), (540, 300))
         second.saved()
         browser.switch_to.window(first)
-        visitor.wait("document.querySelectorAll('.overlay .mark').length === 1")
+        visitor.shows(MARKS, 1)
         visitor.drag((420, 500), (450, 500))
         visitor.saved()
         assert len(room.stored("Ada", "three")) == 2
         # The first tab finishes; the second learns of it.
         visitor.press("7", "j", "7")
-        finish(visitor)
+        visitor.finish()
         visitor.saved()
         browser.switch_to.window(browser.window_handles[-1])
         second.wait("document.querySelector('.reading').dataset.phase === 'done'")
@@ -208,7 +184,7 @@ def test_changes_cross_when_tabs_do_not_hear_each_other(room, visitor):
     visitor.drag((500, 300), (540, 300))
     visitor.saved()
     assert len(room.stored("Ada", "three")) == 2
-    visitor.wait("document.querySelectorAll('.overlay .mark').length === 2")
+    visitor.shows(MARKS, 2)
 
 
 def test_what_is_drawn_while_the_server_is_gone_survives_the_page(room, visitor):
@@ -223,7 +199,7 @@ def test_what_is_drawn_while_the_server_is_gone_survives_the_page(room, visitor)
     room.reopen()
     visitor.browser.get(f"{room.address.url}#/read/{item}")
     visitor.ready(item)
-    visitor.wait("document.querySelectorAll('.overlay .mark').length === 2")
+    visitor.shows(MARKS, 2)
     visitor.saved()
     assert [mark["confidence"] for mark in room.stored("Ada", "three")] == [30.0, None]
     # Sent again, nothing is doubled: the log has each act once.
@@ -231,7 +207,7 @@ def test_what_is_drawn_while_the_server_is_gone_survives_the_page(room, visitor)
 
 
 @pytest.mark.slow
-def test_another_session_in_the_same_browser_neither_loses_nor_mixes(room, visitor):
+def test_another_session_in_the_same_browser_neither_loses_nor_mixes(visit, room, visitor):
     """Cookies are the browser's: who entered last has the session, and another tab's changes must not become theirs."""
     browser = visitor.browser
     visitor.enter("Ada")
@@ -239,7 +215,7 @@ def test_another_session_in_the_same_browser_neither_loses_nor_mixes(room, visit
     first = browser.current_window_handle
     browser.switch_to.new_window("tab")
     try:
-        second = Visitor(browser, room)
+        second = visit(room)
         second.enter("Ada")
         browser.switch_to.window(first)
         visitor.drag((500, 300), (540, 300))

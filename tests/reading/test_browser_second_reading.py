@@ -3,74 +3,62 @@
 import pandas as pd
 import pytest
 
-from reading_browser import ServedRoom, View, Visitor, leave, write_study
+from reading_browser import (
+    DELETE,
+    DETECTIONS,
+    DOWN,
+    ENTER,
+    MARKS,
+    ServedRoom,
+    View,
+    write_detections,
+    write_study,
+)
 
 IMAGES = {f"image{number}": (0.2, 0.2) for number in range(4)}
-ENTER, DELETE, DOWN, PAGE_DOWN = "\ue007", "\ue017", "\ue015", "\ue00f"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def left_as_found(browser):
-    yield
-    leave(browser)
 
 
 @pytest.fixture(scope="module")
 def aided_room(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("aided") / "study"
-    write_study(folder, IMAGES)
-    rows = [
-        (image, f"{image}-{number}", 20.0 + 30 * number, 60.0 + 20 * number, 6.0, 0.9 - 0.2 * number)
-        for image in IMAGES
-        for number in range(3 if image == "image0" else 1)
-    ]
-    columns = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "score"]
-    table = folder.parent / "detections.csv"
-    pd.DataFrame(rows, columns=columns).to_csv(table, index=False)
-    opened = ServedRoom(folder, readers=("Ada", "Ben"), detector=table, design="sequential")
-    yield opened
-    opened.close()
+    folder = write_study(tmp_path_factory.mktemp("aided") / "study", IMAGES)
+    places = [("image0", 20.0 + 30 * n, 60.0 + 20 * n) for n in range(3)]
+    places += [(f"image{n}", 20.0, 60.0) for n in range(1, 4)]
+    table = write_detections(folder.parent / "detections.csv", places)
+    with ServedRoom(folder, readers=("Ada", "Ben"), detector=table, design="sequential") as opened:
+        yield opened
 
 
-def finish(visitor):
-    here = visitor.run("location.hash")
-    visitor.press(ENTER)
-    visitor.wait(f"location.hash !== '{here}'")
-
-
-def test_detections_are_shown_after_the_lock_and_each_is_decided(browser, aided_room):
-    visitor = Visitor(browser, aided_room)
+def test_detections_are_shown_after_the_lock_and_each_is_decided(visit, aided_room):
+    visitor = visit(aided_room)
     visitor.enter("Ada")
     item = visitor.read("Ada", "image0")
     visitor.drag((500, 300), (530, 300))
     visitor.press("6")
     visitor.saved()
-    assert visitor.run("document.querySelectorAll('.overlay .detection').length") == 0
+    assert visitor.count(DETECTIONS) == 0
     assert visitor.run("document.querySelector('.second').hidden")
     visitor.press(ENTER)
-    visitor.wait("document.querySelectorAll('.overlay .detection').length === 3")
+    visitor.shows(DETECTIONS, 3)
     assert visitor.run("location.hash") == f"#/read/{item}"
 
     # One is accepted and gets a confidence, one dismissed by its reason, one by words; a mark is added.
     visitor.press("a", "8")
-    visitor.wait("document.querySelectorAll('.overlay .accepted').length === 1")
+    visitor.shows(".overlay .accepted", 1)
     visitor.press("j")
     visitor.click_on(".detections li:nth-child(2) .acts button:last-child")
-    visitor.wait("document.querySelector('dialog.ask') !== null")
-    visitor.press(DOWN, ENTER)
-    visitor.wait("document.querySelector('dialog.ask') === null")
+    visitor.answer(DOWN, ENTER)
     visitor.press(ENTER)
-    visitor.wait("document.querySelector('.toast') !== null")
+    visitor.shows(".toast")
     assert visitor.run("location.hash") == f"#/read/{item}"
     visitor.press("d")
-    visitor.wait("document.querySelector('dialog.ask') !== null")
+    visitor.shows("dialog.ask")
     visitor.click_on("dialog.ask input[placeholder]")
     visitor.press("vessel end on", ENTER)
-    visitor.wait("document.querySelector('dialog.ask') === null")
+    visitor.shows("dialog.ask", 0)
     visitor.drag((440, 560), (460, 580))
     visitor.press("3")
     visitor.saved()
-    finish(visitor)
+    visitor.finish()
     visitor.saved()
 
     (own,) = aided_room.stored("Ada", "image0", "unaided")
@@ -91,34 +79,32 @@ def test_detections_are_shown_after_the_lock_and_each_is_decided(browser, aided_
 
 
 @pytest.mark.slow
-def test_a_second_reading_goes_on_where_it_was_left(browser, aided_room):
-    visitor = Visitor(browser, aided_room)
+def test_a_second_reading_goes_on_where_it_was_left(visit, aided_room):
+    visitor = visit(aided_room)
     visitor.enter("Ben")
     visitor.read("Ben", "image1")
     visitor.press("o", ENTER)
-    visitor.wait("document.querySelectorAll('.overlay .detection').length === 1")
+    visitor.shows(DETECTIONS, 1)
     visitor.press("a", "5")
     visitor.saved()
     visitor.browser.refresh()
     visitor.ready()
-    visitor.wait("document.querySelectorAll('.overlay .accepted').length === 1")
+    visitor.shows(".overlay .accepted", 1)
     # A mark that was accepted and deleted leaves the detection undecided.
     visitor.press("j", DELETE)
-    visitor.wait("document.querySelectorAll('.overlay .detection').length === 1")
+    visitor.shows(DETECTIONS, 1)
     visitor.saved()
     assert aided_room.stored("Ben", "image1", "aided") == []
     visitor.press("j", "d")
-    visitor.wait("document.querySelector('dialog.ask') !== null")
-    visitor.press(ENTER)
-    visitor.wait("document.querySelector('dialog.ask') === null")
+    visitor.answer(ENTER)
     visitor.press("o")
-    finish(visitor)
+    visitor.finish()
     visitor.saved()
     assert aided_room.room.items.describe("Ben", aided_room.item("Ben", "image1"))["phase"] == "done"
     assert visitor.errors() == []
 
 
-def test_training_shows_what_was_there(browser, tmp_path):
+def test_training_shows_what_was_there(visit, tmp_path):
     """Two findings, one of them marked, and a mark on nothing."""
     training = write_study(tmp_path / "training", {"known": (0.2, 0.2)}, first_seed=9)
     rows = [
@@ -140,9 +126,8 @@ def test_training_shows_what_was_there(browser, tmp_path):
     readings = pd.DataFrame([("known", "X"), ("known", "Y")], columns=columns[:2])
     readings.to_csv(training / "readings.csv", index=False)
     study = write_study(tmp_path / "study", {"one": (0.2, 0.2)})
-    room = ServedRoom(study, readers=("Ada",), training=training)
-    try:
-        visitor = Visitor(browser, room)
+    with ServedRoom(study, readers=("Ada",), training=training) as room:
+        visitor = visit(room)
         visitor.enter("Ada")
         item = visitor.read("Ada", "known")
         view = View(visitor)
@@ -150,27 +135,26 @@ def test_training_shows_what_was_there(browser, tmp_path):
             x, y = view.to_screen(pixel)
             visitor.drag((x, y), (x + 20, y))
             visitor.press("5")
-        assert visitor.run("document.querySelectorAll('.overlay .truth').length") == 0
+        assert visitor.count(".overlay .truth") == 0
         visitor.press(ENTER)
-        visitor.wait("document.querySelectorAll('.overlay .truth').length === 2")
+        visitor.shows(".overlay .truth", 2)
         assert visitor.run("location.hash") == f"#/read/{item}"
-        told = visitor.run("document.querySelector('.note').textContent")
+        told = visitor.text(".note")
         assert told == "You found 1 of 2. 1 of your marks is on nothing."
-        finish(visitor)
+        visitor.finish()
         visitor.ready(room.item("Ada", "one"))
-    finally:
-        room.close()
 
 
 @pytest.fixture
 def disputed_room(tmp_path):
-    opened = ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo"), chair="Dora")
-    yield opened
-    opened.close()
+    with ServedRoom(
+        write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo"), chair="Dora"
+    ) as opened:
+        yield opened
 
 
-def test_a_chair_decides_without_names_and_the_owner_sees_who_has_read(browser, disputed_room):
-    room, visitor = disputed_room, Visitor(browser, disputed_room)
+def test_a_chair_decides_without_names_and_the_owner_sees_who_has_read(visit, disputed_room):
+    room, visitor = disputed_room, visit(disputed_room)
     # Ada marks each image at a place, Ben too but on the last one, Cleo nothing.
     for number, image in enumerate(IMAGES):
         room.finish("Ada", image, (200, 250, 20))
@@ -178,15 +162,15 @@ def test_a_chair_decides_without_names_and_the_owner_sees_who_has_read(browser, 
         room.finish("Cleo", image)
 
     visitor.enter("Dora")
-    assert visitor.run("document.querySelectorAll('.items a').length") == 4
+    assert visitor.count(".items a") == 4
     visitor.click_on(".start")
     for turn in range(4):
-        visitor.wait("document.querySelector('.crops canvas') !== null")
+        visitor.shows(".crops canvas")
         seen = visitor.run("document.body.innerText")
         assert not any(name in seen for name in ("Ada", "Ben", "Cleo"))
-        assert visitor.run("document.querySelectorAll('.overlay .mark').length") in (1, 2)
+        assert visitor.count(MARKS) in (1, 2)
         visitor.press("s")
-        assert visitor.run("document.querySelectorAll('.overlay .mark').length") == 0
+        assert visitor.count(MARKS) == 0
         here = visitor.run("location.hash")
         visitor.press("2" if turn == 0 else "1")
         visitor.wait(f"location.hash !== '{here}'")
@@ -202,55 +186,50 @@ def test_a_chair_decides_without_names_and_the_owner_sees_who_has_read(browser, 
     )
     assert [(row[0], row[1]) for row in told[1:]] == [(name, "4 of 4") for name in ("Ada", "Ben", "Cleo")]
     visitor.click_on(".owner button.main")
-    visitor.wait("document.querySelector('.toast') !== null")
+    visitor.shows(".toast")
     assert (room.room.folder / "marks.csv").is_file()
     assert len(pd.read_csv(room.room.folder / "readings.csv")) == 12
     assert visitor.errors() == []
 
 
-def test_the_second_session_comes_when_the_first_is_done(browser, tmp_path):
+def test_the_second_session_comes_when_the_first_is_done(visit, tmp_path):
     """Independent design: all images without the detector, then all again with its marks from the start."""
     folder = write_study(tmp_path / "study", dict(list(IMAGES.items())[:2]))
-    columns = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "score"]
-    found = [("image0", "c0", 40.0, 50.0, 6.0, 0.9), ("image1", "c1", 86.0, 62.0, 6.0, 0.8)]
-    pd.DataFrame(found, columns=columns).to_csv(tmp_path / "d.csv", index=False)
-    room = ServedRoom(folder, readers=("Ada",), detector=tmp_path / "d.csv", design="independent")
-    try:
-        visitor = Visitor(browser, room)
+    write_detections(tmp_path / "d.csv", [("image0", 40.0, 50.0), ("image1", 86.0, 62.0)])
+    with ServedRoom(folder, readers=("Ada",), detector=tmp_path / "d.csv", design="independent") as room:
+        visitor = visit(room)
         visitor.enter("Ada")
         heads = visitor.run("[...document.querySelectorAll('.worklist h2')].map((one) => one.textContent)")
         assert heads == ["Reading", "Again, with the detector's marks"]
         # The second session cannot be had before its time.
         visitor.click_on(".worklist section:last-of-type a")
-        visitor.wait("document.querySelector('.failed .lead') !== null")
-        assert "2 images are left" in visitor.run("document.querySelector('.failed .lead').textContent")
+        visitor.shows(".failed .lead")
+        assert "2 images are left" in visitor.text(".failed .lead")
         assert len(visitor.errors()) == 1
         visitor.click_on(".failed button:last-of-type")
-        visitor.wait("document.querySelector('button.start') !== null")
+        visitor.shows("button.start")
         visitor.click_on(".start")
         for _ in range(2):
             visitor.ready()
-            assert visitor.run("document.querySelectorAll('.overlay .detection').length") == 0
+            assert visitor.count(DETECTIONS) == 0
             visitor.drag((400, 300), (420, 300))
             visitor.press("6")
-            finish(visitor)
+            visitor.finish()
         # Nothing of the first session is there, and the detector's mark is.
         for turn in range(2):
             visitor.ready()
-            visitor.wait("document.querySelectorAll('.overlay .detection').length === 1")
-            assert visitor.run("document.querySelectorAll('.overlay .own').length") == 0
+            visitor.shows(DETECTIONS, 1)
+            assert visitor.count(".overlay .own") == 0
             assert "with the detector" in visitor.run("document.getElementById('place').textContent")
             if turn:
                 visitor.press("d")
-                visitor.wait("document.querySelector('dialog.ask') !== null")
-                visitor.press(ENTER)
-                visitor.wait("document.querySelector('dialog.ask') === null")
+                visitor.answer(ENTER)
                 visitor.press("o")
             else:
                 visitor.press("a", "8")
-                visitor.wait("document.querySelectorAll('.overlay .accepted').length === 1")
-            finish(visitor)
-        visitor.wait("document.querySelector('.lead.good') !== null")
+                visitor.shows(".overlay .accepted", 1)
+            visitor.finish()
+        visitor.shows(".lead.good")
         visitor.saved()
         written = {path.relative_to(folder).as_posix() for path in room.room.export()}
         assert {"marks.csv", "reading/aided/marks.csv", "reading/aided/readings.csv"} <= written
@@ -259,5 +238,3 @@ def test_the_second_session_comes_when_the_first_is_done(browser, tmp_path):
         assert aided["confidence"].tolist() == [80]
         assert len(pd.read_csv(folder / "reading/aided/readings.csv")) == 2
         assert visitor.errors() == []
-    finally:
-        room.close()

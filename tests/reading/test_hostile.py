@@ -1,4 +1,7 @@
-"""Sixty hostile requests: each is refused, tells nothing, and changes nothing."""
+"""Hostile requests: each is refused, tells nothing, and changes nothing.
+
+Other readers' ids, other roles and other sites: test_app.py and test_access.py.
+"""
 
 import pytest
 
@@ -34,25 +37,6 @@ HOSTILE = [
     ],
     request("GET", "/api/me", who=None, headers={"Cookie": "{cookie}={secret}"}),
     request("GET", "/api/me", who=None, headers={"Authorization": "Bearer {secret}"}),
-    # Another reader's ids.
-    request("GET", f"/api/items/{BEN}"),
-    request("GET", f"/api/items/{BEN}/pixels"),
-    request("PUT", f"/api/items/{BEN}/marks/{MARK}", GOOD),
-    request("DELETE", f"/api/items/{BEN}/marks/{MARK}", {}),
-    request("POST", f"/api/items/{BEN}/nothing", {"on": True}),
-    request("POST", f"/api/items/{BEN}/comment", {"comment": "x"}),
-    request("POST", f"/api/items/{BEN}/time", {"active_ms": 1, "paused_ms": 1}),
-    request("POST", f"/api/items/{BEN}/lock", {}),
-    request("POST", f"/api/items/{BEN}/finish", {}),
-    request("POST", f"/api/items/{BEN}/decisions/D1", {"decision": "accept"}),
-    request("DELETE", f"/api/items/{ITEM}/marks/{MARK}", {}),
-    # Other roles.
-    request("GET", "/api/owner"),
-    request("POST", "/api/owner/export", {}),
-    request("GET", "/api/adjudication"),
-    request("GET", f"/api/items/{BEN}", who="Chair"),
-    request("GET", f"/api/items/{BEN}/pixels", who="owner"),
-    request("PUT", "/api/adjudication/T1/decision", {"decision": "lesion"}, who="owner"),
     # Paths and SQL.
     request("GET", f"/api/items/{SQL}"),
     request("GET", "/api/items/..%2f..%2froom.sqlite/pixels"),
@@ -65,26 +49,8 @@ HOSTILE = [
     request("POST", f"/api/items/{ITEM}/decisions/{SQL}", {"decision": "accept"}),
     request("POST", f"/api/items/{ITEM}/nothing", {"on": True, "op": SQL}),
     request("POST", f"/api/items/{ITEM}/nothing", {"on": True, "version": SQL}),
-    # Cross-site requests.
-    request("POST", f"/api/items/{ITEM}/nothing", {"on": True}, headers={"X-CSRF": ""}),
-    request("POST", f"/api/items/{ITEM}/nothing", {"on": True}, headers={"X-CSRF": "0" * 64}),
-    request("POST", f"/api/items/{ITEM}/nothing", {"on": True}, headers={"Sec-Fetch-Site": "cross-site"}),
-    request("POST", f"/api/items/{ITEM}/nothing", content=b"on=1", headers={"Content-Type": "text/plain"}),
     request("POST", "/api/leave", {}, headers={"X-CSRF": ""}),
-    # Giant and broken bodies.
-    request("POST", f"/api/items/{ITEM}/comment", {"comment": "x" * 1_000_000}),
-    request(
-        "POST",
-        f"/api/items/{ITEM}/comment",
-        content=b"[" * 30_000,
-        headers={"Content-Type": "application/json"},
-    ),
-    request(
-        "POST",
-        f"/api/items/{ITEM}/comment",
-        content=b"\x00\xff",
-        headers={"Content-Type": "application/json"},
-    ),
+    # Values.
     request("PUT", f"/api/items/{ITEM}/marks/{MARK}", {**GOOD, "x": HUGE}),
     request("PUT", f"/api/items/{ITEM}/marks/{MARK}", {**GOOD, "rx": -5}),
     request("PUT", f"/api/items/{ITEM}/marks/{MARK}", {**GOOD, "label": "<script>"}),
@@ -117,10 +83,6 @@ def room(tmp_path_factory):
 def stored(room):
     tables = ("items", "marks", "decisions", "adjudications", "people", "settings")
     return {name: [tuple(row) for row in room.room.store.rows(f"SELECT * FROM {name}")] for name in tables}
-
-
-def test_there_are_sixty():
-    assert len(HOSTILE) >= 60
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda h: f"{h[3]} {h[0]} {h[1][:40]}")

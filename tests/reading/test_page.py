@@ -7,10 +7,18 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
 from overread.images import write_dicom
-from reading_browser import DOTS, ServedRoom, View, Visitor, dotted_picture, leave, write_study
-
-ENTER = "\ue007"
-MARKS = "document.querySelectorAll('.overlay .mark').length"
+from reading_browser import (
+    DETECTIONS,
+    DOTS,
+    ENTER,
+    ESCAPE,
+    MARKS,
+    ServedRoom,
+    View,
+    dotted_picture,
+    write_detections,
+    write_study,
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,26 +34,17 @@ def room(tmp_path_factory):
     images = pd.read_csv(folder / "images.csv")
     images["path"] = ["plain.png", "mono.dcm"]
     images.to_csv(folder / "images.csv", index=False)
-    rows = [
-        (image, f"{image}-{number}", 30.0 + 30 * number, 60.0 + 20 * number, 6.0, 0.9 - 0.2 * number)
-        for image in ("plain", "mono")
-        for number in range(3)
-    ]
-    columns = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "score"]
-    table = folder.parent / "detections.csv"
-    pd.DataFrame(rows, columns=columns).to_csv(table, index=False)
-    opened = ServedRoom(folder, readers=("Ada",), detector=table, design="sequential")
-    yield opened
-    opened.close()
-    opened.room.store.close()
+    places = [(image, 30.0 + 30 * n, 60.0 + 20 * n) for image in ("plain", "mono") for n in range(3)]
+    table = write_detections(folder.parent / "detections.csv", places)
+    with ServedRoom(folder, readers=("Ada",), detector=table, design="sequential") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
-def visitor(browser, room):
-    found = Visitor(browser, room)
+def visitor(visit, room):
+    found = visit(room)
     found.enter("Ada")
-    yield found
-    leave(browser)
+    return found
 
 
 def shade(visitor, pixel):
@@ -85,13 +84,13 @@ def test_a_drag_that_begins_beside_the_image_does_nothing(visitor):
     visitor.press("t")
     visitor.click(left - 20, middle)
     visitor.click(left + 40, middle)
-    visitor.press("\ue00c", "e")
-    assert visitor.run(MARKS) == 0
+    visitor.press(ESCAPE, "e")
+    assert visitor.count(MARKS) == 0
     # A drag from the image outwards is one that was meant.
     visitor.drag((left + 40, middle), (left - 20, middle))
-    visitor.wait(f"{MARKS} === 1")
+    visitor.shows(MARKS, 1)
     visitor.press("u")
-    visitor.wait(f"{MARKS} === 0")
+    visitor.shows(MARKS, 0)
 
 
 def test_keys_work_after_a_label_was_chosen(visitor, room):
@@ -99,7 +98,7 @@ def test_keys_work_after_a_label_was_chosen(visitor, room):
     visitor.read("Ada", "plain")
     for number, (x, y) in enumerate(View(visitor).to_screen(dot) for dot in DOTS[:2]):
         visitor.drag((x, y), (x + 20, y))
-        visitor.wait(f"{MARKS} === {number + 1}")
+        visitor.shows(MARKS, number + 1)
         if number == 0:
             field = visitor.browser.find_element(By.CSS_SELECTOR, "select[name=label]")
             Select(field).select_by_visible_text("calcification")
@@ -116,12 +115,10 @@ def test_accept_digit_dismiss_goes_from_mark_to_mark(visitor, room):
     """After the digit the next one's turn comes: D dismisses it, and another digit changes nothing."""
     item = visitor.read("Ada", "mono")
     visitor.press("o", ENTER)
-    visitor.wait("document.querySelectorAll('.overlay .detection').length === 3")
+    visitor.shows(DETECTIONS, 3)
     toast = "document.querySelector('.toast')?.textContent ?? ''"
     visitor.press("a", "7", "d")
-    visitor.wait("document.querySelector('dialog.ask') !== null")
-    visitor.press(ENTER)
-    visitor.wait("document.querySelector('dialog.ask') === null")
+    visitor.answer(ENTER)
     visitor.press("2")
     assert "None of your marks is chosen" in visitor.run(toast)
     visitor.press("a", "4", "2", "d")

@@ -8,7 +8,7 @@ from PIL import Image
 
 from overread.apps.room import _pixels as pixels
 from overread.apps.room._pixels import ShownFile, ViewerPictures, list_images, read_images
-from overread.apps.room._store import RefusalError, Store
+from overread.apps.room._store import RefusalError
 from overread.errors import TableError
 from overread.images import read_for_viewing, write_dicom
 from overread.tables import write_table
@@ -16,22 +16,21 @@ from reading_room import HEIGHT, MM, WIDTH, make_study
 
 
 @pytest.fixture
-def store(tmp_path):
-    opened = Store(tmp_path / "room.sqlite")
-    yield opened
-    opened.close()
+def study(tmp_path):
+    return make_study(tmp_path / "study", 6)
 
 
 def pictures_of(store, folder):
-    return ViewerPictures(store, {"reading": list_images(folder), "training": {}})
+    """Pictures of a study, and why some cannot be shown."""
+    pictures = ViewerPictures(store, {"reading": list_images(folder), "training": {}})
+    return pictures, pictures.prepare("reading")
 
 
-def test_pixels_go_over_the_wire_as_they_are_stored(store, tmp_path):
-    folder = make_study(tmp_path / "study", 2)
-    pictures = pictures_of(store, folder)
-    assert pictures.prepare("reading") == {}
+def test_pixels_go_over_the_wire_as_they_are_stored(store, study):
+    pictures, bad = pictures_of(store, study)
+    assert bad == {}
     sent = np.frombuffer(pictures.content("reading", "case1"), "<u2").reshape(HEIGHT, WIDTH)
-    np.testing.assert_array_equal(sent, np.asarray(Image.open(folder / "images/case1.png")))
+    np.testing.assert_array_equal(sent, np.asarray(Image.open(study / "images/case1.png")))
     assert gzip.decompress(pictures.content("reading", "case1", zipped=True)) == sent.tobytes()
     facts = pictures.facts("reading", "case1")
     assert (facts["width"], facts["height"], facts["mm_per_px"]) == (WIDTH, HEIGHT, {"x": MM, "y": MM})
@@ -52,55 +51,49 @@ def test_dicom_and_colour(store, tmp_path):
     assert pictures.facts("reading", "a")["mm_per_px"] == pytest.approx({"x": 0.2, "y": 0.3})
 
 
-def test_what_cannot_be_read_is_named_and_costs_no_other(store, tmp_path):
-    folder = make_study(tmp_path / "study", 3)
-    (folder / "images/case0.png").write_bytes(b"no picture")
-    (folder / "images/case1.png").unlink()
-    bad = pictures_of(store, folder).prepare("reading")
-    assert set(bad) == {"case0", "case1"}
+def test_what_cannot_be_read_is_named_and_costs_no_other(store, study):
+    (study / "images/case0.png").write_bytes(b"no picture")
+    (study / "images/case1.png").unlink()
+    table = read_images(study)
+    table.loc[2, ["mm_per_px_x", "mm_per_px_y"]] = np.nan
+    write_table(table, study / "images.csv")
+    pictures, bad = pictures_of(store, study)
+    assert set(bad) == {"case0", "case1", "case2"}
     assert "case0.png" in bad["case0"]
     assert "no such file" in bad["case1"]
+    assert "does not state the size of a pixel" in bad["case2"]
+    # A reader learns no path of an image that breaks later.
+    (study / "images/case3.png").unlink()
+    with pytest.raises(RefusalError) as caught:
+        pictures.content("reading", "case3")
+    assert str(study) not in str(caught.value)
+    with pytest.raises(RefusalError):
+        pictures.facts("reading", "no such")
 
 
-def test_an_image_without_the_size_of_a_pixel_is_left_out(store, tmp_path):
-    folder = make_study(tmp_path / "study", 1)
-    table = read_images(folder).drop(columns=["mm_per_px_x", "mm_per_px_y"])
-    write_table(table, folder / "images.csv")
-    assert "does not state the size of a pixel" in pictures_of(store, folder).prepare("reading")["case0"]
-
-
-def test_facts_are_read_once_and_again_when_the_file_changes(store, tmp_path, monkeypatch):
-    folder = make_study(tmp_path / "study", 2)
-    pictures_of(store, folder).prepare("reading")
+def test_facts_are_read_once_and_again_when_the_file_changes(store, study, monkeypatch):
+    pictures_of(store, study)
     read = []
     monkeypatch.setattr(
         pixels, "read_for_viewing", lambda path: read.append(path.name) or read_for_viewing(path)
     )
-    pictures_of(store, folder).prepare("reading")
+    pictures_of(store, study)
     assert read == []
-    Image.fromarray(np.zeros((7, 9), np.uint16)).save(folder / "images/case1.png")
-    pictures = pictures_of(store, folder)
-    pictures.prepare("reading")
+    Image.fromarray(np.zeros((7, 9), np.uint16)).save(study / "images/case1.png")
+    assert pictures_of(store, study)[0].facts("reading", "case1")["width"] == 9
     assert read == ["case1.png"]
-    assert pictures.facts("reading", "case1")["width"] == 9
 
 
-def test_the_shelf_is_bounded_and_keeps_what_was_used_last(store, tmp_path, monkeypatch):
-    folder = make_study(tmp_path / "study", 6)
-    one = WIDTH * HEIGHT * 2
-    monkeypatch.setattr(pixels, "LARGEST_SHELF", 3 * one)
-    pictures = pictures_of(store, folder)
-    pictures.prepare("reading")
+def test_the_shelf_is_bounded_and_keeps_what_was_used_last(store, study, monkeypatch):
+    monkeypatch.setattr(pixels, "LARGEST_SHELF", 3 * WIDTH * HEIGHT * 2)
+    pictures, _ = pictures_of(store, study)
     for name in ("case0", "case1", "case2", "case0", "case3"):
         pictures.content("reading", name)
     assert [key[1] for key in pictures._shelf] == ["case2", "case0", "case3"]
-    assert pictures._shelf_bytes == 3 * one
 
 
-def test_many_who_ask_at_once_wait_for_one_decoder(store, tmp_path, monkeypatch):
-    folder = make_study(tmp_path / "study", 1)
-    pictures = pictures_of(store, folder)
-    pictures.prepare("reading")
+def test_many_who_ask_at_once_wait_for_one_decoder(store, study, monkeypatch):
+    pictures, _ = pictures_of(store, study)
     decoded = []
     monkeypatch.setattr(pixels, "read_for_viewing", lambda path: decoded.append(1) or read_for_viewing(path))
     threads = [threading.Thread(target=pictures.content, args=("reading", "case0")) for _ in range(8)]
@@ -109,18 +102,6 @@ def test_many_who_ask_at_once_wait_for_one_decoder(store, tmp_path, monkeypatch)
     for thread in threads:
         thread.join()
     assert decoded == [1]
-
-
-def test_a_reader_learns_no_path_of_a_broken_image(store, tmp_path):
-    folder = make_study(tmp_path / "study", 1)
-    pictures = pictures_of(store, folder)
-    pictures.prepare("reading")
-    (folder / "images/case0.png").unlink()
-    with pytest.raises(RefusalError) as caught:
-        pictures.content("reading", "case0")
-    assert str(tmp_path) not in str(caught.value)
-    with pytest.raises(RefusalError):
-        pictures.facts("reading", "no such")
 
 
 def test_a_study_without_images_is_told_what_to_do(tmp_path):

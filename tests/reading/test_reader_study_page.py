@@ -29,13 +29,12 @@ def read_both_ways(folder: Path, shown: list[int], *, confidence: int | None = 8
         for item in visitor.items():
             if int(room.image_of(item).removeprefix("case")) in found:
                 visitor.draw(item, 20, 30, confidence=confidence)
-                visitor.act("POST", f"/api/items/{item}/lock")
+                visitor.do(item, "lock")
             else:
                 visitor.pass_over(item)
             for one in visitor.get(f"/api/items/{item}")["detections"]:
-                path = f"/api/items/{item}/decisions/{one['id']}"
-                visitor.act("POST", path, decision="accept", confidence=90)
-            visitor.act("POST", f"/api/items/{item}/finish")
+                visitor.do(item, f"decisions/{one['id']}", decision="accept", confidence=90)
+            visitor.do(item, "finish")
     room.room.store.close()
     return folder
 

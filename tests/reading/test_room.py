@@ -1,40 +1,30 @@
+"""A room as its owner makes it ready and sees it."""
+
+import json
+
 import pytest
 
 from overread.apps.room._people import add_person, revoke
 from overread.apps.room._room import open_room
-from overread.errors import TableError, UsageError
-from reading_room import OpenRoom, make_study, write_detections
+from overread.errors import UsageError
+from reading_room import make_study, write_detections
 
 
-def test_a_room_is_opened_in_a_study_only(tmp_path):
-    with pytest.raises(UsageError, match="no such folder"):
-        open_room(tmp_path / "none")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(TableError, match="overread init"):
-        open_room(tmp_path / "empty")
-    assert not (tmp_path / "empty" / "reading").exists()
+def test_others_on_the_machine_cannot_look_into_the_store(open_one):
+    assert (open_one(1).room.folder / "reading").stat().st_mode & 0o077 == 0
 
 
-def test_others_on_the_machine_cannot_look_into_the_store(tmp_path):
-    room = open_room(make_study(tmp_path / "study", 1))
-    assert (tmp_path / "study" / "reading").stat().st_mode & 0o077 == 0
-    room.store.close()
-
-
-def test_images_that_cannot_be_read_are_on_no_worklist(tmp_path):
-    folder = make_study(tmp_path / "study", 3)
+def test_images_that_cannot_be_read_are_on_no_worklist_and_without_any_the_room_stays_closed(
+    open_one, tmp_path
+):
+    folder = make_study(tmp_path / "study", 2)
     (folder / "images/case1.png").write_bytes(b"broken")
-    room = OpenRoom(folder)
+    room = open_one()
     assert set(room.ready.bad_images) == {"case1"}
-    assert room.ready.added == {"Anna": 2, "Ben": 2}
-    room.room.store.close()
-
-
-def test_without_any_image_the_room_stays_closed(tmp_path):
-    folder = make_study(tmp_path / "study", 1)
-    (folder / "images/case0.png").write_bytes(b"broken")
+    assert room.ready.added == {"Anna": 1, "Ben": 1}
+    (folder / "images/case0.png").unlink()
     with pytest.raises(UsageError, match="no image can be read"):
-        OpenRoom(folder)
+        room.room.prepare()
 
 
 def test_a_plan_is_kept_until_worklists_are_made(tmp_path):
@@ -55,48 +45,79 @@ def test_a_plan_is_kept_until_worklists_are_made(tmp_path):
     again.store.close()
 
 
-@pytest.mark.parametrize("wanted", [{"design": "random"}, {"repeats": -1}])
-def test_a_plan_that_cannot_be_is_refused(tmp_path, wanted):
-    room = open_room(make_study(tmp_path / "study", 1))
-    with pytest.raises(UsageError, match="--"):
-        room.change_plan(**wanted)
-    room.store.close()
+def test_plans_and_labels_that_cannot_be_are_refused(open_one):
+    room = open_one(1).room
+    for wanted in ({"design": "random"}, {"repeats": -1}):
+        with pytest.raises(UsageError, match="--"):
+            room.change_plan(**wanted)
+    for label in ("", " a", "x" * 65, "a\nb"):
+        with pytest.raises(UsageError, match="--labels"):
+            room.change_labels([label])
 
 
-def test_a_reader_who_left_is_replaced(tmp_path):
-    room = OpenRoom(make_study(tmp_path / "study", 4), ("Anna", "Ben"), fewest=2, most=2)
+def test_a_reader_who_left_is_replaced(open_one):
+    room = open_one(4, fewest=2, most=2)
     anna = room.visit("Anna")
     anna.pass_over(anna.items()[0])
     revoke(room.room.store, "Anna")
     add_person(room.room.store, "Cleo", "reader")
-    added = room.room.prepare().added
-    assert added == {"Ben": 0, "Cleo": 3}
-    room.room.store.close()
+    assert room.room.prepare().added == {"Ben": 0, "Cleo": 3}
 
 
-def test_images_that_the_detector_has_not_seen_are_not_read_with_it(tmp_path):
-    folder = make_study(tmp_path / "study", 2)
+def test_images_that_the_detector_has_not_seen_are_not_read_with_it(open_one, tmp_path):
     detector = write_detections(tmp_path / "d.csv", [("case0", 10, 10)])
-    room = OpenRoom(folder, detector=detector, design="sequential")
-    with room.room.store.transaction() as database:
+    room = open_one(2, detector=detector, design="sequential").room
+    with room.store.transaction() as database:
         database.execute("DELETE FROM detected WHERE image_id = 'case1'")
     with pytest.raises(UsageError, match="'case1' has not been through the detector"):
-        room.room.prepare()
-    assert room.room.prepare(detector).bad_images == {}
-    room.room.store.close()
+        room.prepare()
+    assert room.prepare(detector).bad_images == {}
 
 
-def test_the_name_of_the_study_is_that_of_its_settings(tmp_path):
-    folder = make_study(tmp_path / "study", 1)
-    (folder / "study.toml").write_text('name = "Nodules of 2026"\n')
-    room = open_room(folder)
-    assert room.name == "Nodules of 2026"
-    room.store.close()
+def finish(room, name, images, mark):
+    visitor = room.visit(name)
+    for image in images:
+        item = room.item_of(name, image)
+        visitor.do(item, "time", active_ms=4000, paused_ms=0)
+        if mark:
+            visitor.draw(item, 20, 30)
+            visitor.do(item, "lock")
+        else:
+            visitor.pass_over(item)
 
 
-@pytest.mark.parametrize("label", ["", " a", "x" * 65, "a\nb"])
-def test_labels_are_short_texts(tmp_path, label):
-    room = open_room(make_study(tmp_path / "study", 1))
-    with pytest.raises(UsageError, match="--labels"):
-        room.change_labels([label])
-    room.store.close()
+def test_the_owner_sees_progress_of_each(open_one):
+    room = open_one(6)
+    finish(room, "Anna", ["case0", "case1"], mark=True)
+    room.visit("Ben").get(f"/api/items/{room.item_of('Ben', 'case0')}")
+    told = room.visit("owner").get("/api/owner")
+    assert told["readers"] == [
+        {"name": "Anna", "done": 2, "total": 6, "begun": 0, "median_seconds": 4.0, "revoked": False},
+        {"name": "Ben", "done": 0, "total": 6, "begun": 1, "median_seconds": None, "revoked": False},
+    ]
+    assert told["images"] == {"total": 6, "complete": 0}
+
+
+def test_agreement_is_of_complete_images_only(open_one):
+    """What Anna marked on images that Ben has not finished changes nothing of what the owner sees."""
+    room = open_one(8)
+    complete = [f"case{i}" for i in range(6)]
+    finish(room, "Anna", complete, mark=True)
+    finish(room, "Ben", complete[:3], mark=True)
+    owner = room.visit("owner")
+    assert owner.get("/api/owner")["agreement"] is None
+    finish(room, "Ben", complete[3:], mark=False)
+    before = owner.get("/api/owner")["agreement"]
+    assert before["n_images"] == 6
+    finish(room, "Anna", ["case6", "case7"], mark=True)
+    assert owner.get("/api/owner")["agreement"] == before
+    assert json.dumps(before)
+
+
+def test_repeats_tell_how_a_reader_agrees_with_themselves(open_one):
+    room = open_one(4, repeats=1, readers=("Anna", "Ben"))
+    anna = room.visit("Anna")
+    for item in anna.items():
+        anna.pass_over(item)
+    told = room.visit("owner").get("/api/owner")["repeats"]
+    assert [(row["name"], row["n_images"], row["same"]) for row in told] == [("Anna", 1, 1)]

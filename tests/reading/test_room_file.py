@@ -7,13 +7,16 @@ import sys
 from contextlib import closing
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from overread.apps.room._store import Store
-from overread.apps.room._tables import read_arm
+from overread.apps.room._room import open_room
+from overread.apps.room._store import Act, RefusalError, Store, find_damage
+from overread.apps.room._tables import read_arm, take_in_marks
 from overread.cli import main
 from overread.errors import DataWarning, FormatError
-from reading_room import OpenRoom, make_study, new_id, write_detections
+from overread.tables import write_table
+from reading_room import OpenRoom, make_study, write_detections
 
 ROOM = "reading/room.sqlite"
 
@@ -36,20 +39,16 @@ def read_study(tmp_path_factory):
         for item in visitor.items()[:2]:
             marks = [visitor.draw(item, *rng.uniform(10, 50, 2).tolist()) for _ in range(3)]
             visitor.act("DELETE", f"/api/items/{item}/marks/{marks[0]}")
-            visitor.act(
-                "PUT", f"/api/items/{item}/marks/{marks[1]}", x=9, y=9, rx=3, ry=2, angle=0, comment="so"
-            )
-            visitor.act("POST", f"/api/items/{item}/comment", comment="seen")
-            visitor.act("POST", f"/api/items/{item}/time", active_ms=5, paused_ms=1)
-            visitor.act("POST", f"/api/items/{item}/lock")
+            visitor.change(item, marks[1], 9, 9, ry=2, comment="so")
+            visitor.do(item, "comment", comment="seen")
+            visitor.do(item, "time", active_ms=5, paused_ms=1)
+            visitor.do(item, "lock")
             for decision in ("accept", "dismiss", "accept"):
-                visitor.act("POST", f"/api/items/{item}/decisions/D1", decision=decision)
-            visitor.act(
-                "POST", f"/api/items/{item}/decisions/D2", decision="accept", mark="mark-of-d2", confidence=40
-            )
+                visitor.do(item, "decisions/D1", decision=decision)
+            visitor.do(item, "decisions/D2", decision="accept", mark="mark-of-d2", confidence=40)
             visitor.act("DELETE", f"/api/items/{item}/marks/mark-of-d2")
-            visitor.act("POST", f"/api/items/{item}/decisions/D2", decision="dismiss", reason="benign")
-            visitor.act("POST", f"/api/items/{item}/finish")
+            visitor.do(item, "decisions/D2", decision="dismiss", reason="benign")
+            visitor.do(item, "finish")
         visitor.act("POST", f"/api/items/{visitor.items()[2]}/nothing", on=True)
     room.room.store.close()
     return folder / "study"
@@ -63,7 +62,7 @@ def study(read_study, tmp_path):
 def change(study, *statements):
     with closing(sqlite3.connect(study / ROOM)) as database:
         for statement in statements:
-            database.execute(statement)
+            database.executescript(statement)
         database.commit()
 
 
@@ -88,6 +87,7 @@ def test_a_whole_file_is_taken(study, capsys):
         ("UPDATE marks SET label = CAST(x'6eff' AS TEXT)", "damaged"),
         ("PRAGMA user_version = 0", "has tables but not the version"),
         ("PRAGMA user_version = 99", "of version 99"),
+        ("DROP TRIGGER log_is_not_changed; UPDATE log SET body = '{' WHERE what = 'mark'", "cannot be read"),
     ],
 )
 def test_lost_and_damaged_rows_are_named(study, capsys, statement, told):
@@ -144,7 +144,7 @@ def test_the_file_alone_holds_each_locked_reading_and_a_lost_log_is_named(tmp_pa
     anna = room.visit("Anna")
     first, second = anna.items()[:2]
     anna.draw(first, 30, 30)
-    anna.act("POST", f"/api/items/{first}/lock")
+    anna.do(first, "lock")
     anna.draw(second, 20, 20)
     copy = make_study(tmp_path / "copy", 3)
     (copy / "reading").mkdir()
@@ -187,12 +187,12 @@ def test_a_room_of_version_0_2_opens_without_a_word(study, capsys):
         Store(study / ROOM).close()
 
 
-def test_the_backup_of_the_how_to_is_whole_while_the_room_is_open(tmp_path):
-    room = OpenRoom(make_study(tmp_path / "study", 2))
-    anna = room.visit("Anna")
-    anna.draw(anna.items()[0], 30, 30)
-    anna.act("POST", f"/api/items/{anna.items()[0]}/lock")
-    anna.draw(anna.items()[1], 20, 20)
+def test_the_backup_of_the_how_to_is_whole_while_the_room_is_open(open_one, tmp_path):
+    anna = open_one(2).visit("Anna")
+    first, second = anna.items()
+    anna.draw(first, 30, 30)
+    anna.do(first, "lock")
+    anna.draw(second, 20, 20)
     script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('VACUUM INTO ?', sys.argv[2:])"
     backup = tmp_path / "backup.sqlite"
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "study" / ROOM), str(backup)], check=True)
@@ -200,32 +200,23 @@ def test_the_backup_of_the_how_to_is_whole_while_the_room_is_open(tmp_path):
     assert len(store.rows("SELECT 1 FROM marks")) == 2
     assert len(read_arm(store, "unaided").marks) == 1
     store.close()
-    room.room.store.close()
 
 
-def test_a_log_that_cannot_be_read_is_damage(study):
-    change(study, "DROP TRIGGER log_is_not_changed", "UPDATE log SET body = '{' WHERE what = 'mark'")
-    with pytest.raises(FormatError, match="a row cannot be read"):
-        Store(study / ROOM)
-
-
-def test_a_detection_cannot_take_the_id_of_another_mark(tmp_path, capsys):
+def test_a_detection_cannot_take_the_id_of_another_mark(open_one, tmp_path, capsys):
     """Two accepted under one id, then deleted, left a room that did not open; a drawn mark would be replaced."""
     detector = write_detections(tmp_path / "d.csv", [("case0", 20, 30), ("case0", 60, 30)])
-    room = OpenRoom(make_study(tmp_path / "study", 1), detector=detector, design="sequential")
+    room = open_one(1, detector=detector, design="sequential")
     anna = room.visit("Anna")
     item = anna.items()[0]
     drawn = anna.draw(item, 40, 20)
-    anna.act("POST", f"/api/items/{item}/lock")
-    decisions = f"/api/items/{item}/decisions"
-    anna.act("POST", f"{decisions}/D1", decision="accept", mark="the-same-id")
+    anna.do(item, "lock")
+    anna.do(item, "decisions/D1", decision="accept", mark="the-same-id")
     for taken in ("the-same-id", drawn):
-        answer = anna.ask("POST", f"{decisions}/D2", {"op": new_id(), "decision": "accept", "mark": taken})
-        assert (answer.status_code, "another mark with this id" in answer.text) == (422, True)
+        assert anna.refused(item, "decisions/D2", decision="accept", mark=taken) == (422, "value")
     # The same detection may keep its id.
-    anna.act("POST", f"{decisions}/D1", decision="accept", mark="the-same-id", confidence=30)
+    anna.do(item, "decisions/D1", decision="accept", mark="the-same-id", confidence=30)
     anna.act("DELETE", f"/api/items/{item}/marks/the-same-id")
-    assert [mark["id"] for mark in anna.get(f"/api/items/{item}")["marks"]] == [drawn]
+    assert [mark["id"] for mark in anna.state(item)["marks"]] == [drawn]
     room.room.store.close()
     assert run(capsys, "read", tmp_path / "study", "--owner-link")[::2] == (0, "")
 
@@ -241,3 +232,82 @@ def test_a_room_that_does_not_open_is_closed(study, tmp_path, capsys):
     shutil.copytree(study, tmp_path / "copy", ignore=shutil.ignore_patterns("*-wal", "*-shm"))
     (tmp_path / "moved").rename(trained)
     assert run(capsys, "read", tmp_path / "copy", "--export")[::2] == (0, "")
+
+
+def act(op="op-00001", **body):
+    return Act("Anna", op, "mark", "item-1", body)
+
+
+def test_a_refused_act_leaves_nothing_and_two_people_may_use_one_id(store):
+    def refuse(database):
+        database.execute("INSERT INTO settings VALUES ('a', '1')")
+        raise RefusalError("no")
+
+    with pytest.raises(RefusalError):
+        store.do_once(act(), refuse)
+    assert store.setting("a") is None
+    assert not store.rows("SELECT * FROM log")
+    assert store.do_once(act(), lambda database: {"done": True}) == {"done": True}
+    other = Act("Ben", "op-00001", "mark", "item-2", {"x": 2})
+    assert store.do_once(other, lambda database: {"who": "Ben"}) == {"who": "Ben"}
+
+
+def test_the_log_keeps_who_did_what_when_and_only_grows(store):
+    store.do_once(act(x=1.5), lambda database: {})
+    for _ in range(2):
+        store.set_setting("labels", ["a"])
+    for change in ("UPDATE log SET what = 'x'", "DELETE FROM log"):
+        with pytest.raises(FormatError, match="the log only grows"), store.transaction() as database:
+            database.execute(change)
+    acted, changed = map(tuple, store.rows("SELECT person, what, item, op, body FROM log"))
+    assert acted == ("Anna", "mark", "item-1", "op-00001", '{"x": 1.5}')
+    assert changed == ("", "setting", "", "", '{"labels": ["a"]}')
+    assert store.rows("SELECT at FROM log")[0]["at"].startswith("20")
+
+
+def test_a_value_outside_of_its_column_is_refused(store):
+    with pytest.raises(FormatError), store.transaction() as database:
+        database.execute("INSERT INTO people VALUES ('x', 'king', NULL, '', NULL)")
+
+
+@pytest.fixture
+def taken_in(tmp_path):
+    """A room that has taken in two readings with one mark."""
+    folder = make_study(tmp_path / "study", 2)
+    marks = pd.DataFrame(
+        {"image_id": ["case0"], "reader_id": "Old", "mark_id": "m", "x_mm": 10.0, "y_mm": 10.0}
+    )
+    write_table(marks.assign(semi_major_mm=4.0, semi_minor_mm=3.0, angle_deg=0.0), folder / "marks.csv")
+    write_table(pd.DataFrame({"image_id": ["case0", "case1"], "reader_id": "Old"}), folder / "readings.csv")
+    room = open_room(folder)
+    room.prepare_pictures()
+    for _ in range(2):
+        take_in_marks(room.store, folder)
+    yield room.store
+    room.store.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("SELECT 1", None),
+        ("DELETE FROM marks", "0 of 1 marks that were taken in are there"),
+        ("DELETE FROM items WHERE clear", "1 of 2 readings that were taken in are there"),
+    ],
+)
+def test_readings_that_were_taken_in_are_counted(taken_in, statement, told):
+    with taken_in.transaction() as database:
+        database.execute(statement)
+        assert find_damage(database) == told
+
+
+def test_a_damaged_store_is_let_go(tmp_path):
+    store = Store(tmp_path / "room.sqlite")
+    store.set_setting("labels", ["a"])
+    with store.transaction() as database:
+        database.execute("DELETE FROM settings")
+    store.close()
+    with pytest.raises(FormatError, match="'labels' is not as the log has it"):
+        Store(tmp_path / "room.sqlite")
+    (tmp_path / "room.sqlite").unlink()
+    assert [path.name for path in tmp_path.iterdir()] == []

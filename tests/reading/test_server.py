@@ -150,19 +150,14 @@ def run_alone(before):
     return [word == "True" for word in told.split()]
 
 
-def test_a_port_that_is_taken_is_said():
+def test_where_a_room_cannot_listen():
     listening = bind("127.0.0.1", 0)
-    with pytest.raises(StorageError, match="--port 0 takes a free one"):
-        bind("127.0.0.1", listening.getsockname()[1])
+    for port, told in ((listening.getsockname()[1], "--port 0 takes a free one"), (99999, "cannot listen")):
+        with pytest.raises(StorageError, match=told):
+            bind("127.0.0.1", port)
     listening.close()
-    with pytest.raises(StorageError, match="cannot listen"):
-        bind("127.0.0.1", 99999)
-
-
-def test_listening_where_others_can_reach_needs_the_address():
-    check_reachable("127.0.0.1", None)
-    check_reachable("localhost", None)
-    check_reachable("0.0.0.0", "https://example.org/reading")
+    for host, url in (("127.0.0.1", None), ("localhost", None), ("0.0.0.0", "https://example.org/reading")):
+        check_reachable(host, url)
     for host in ("0.0.0.0", "192.168.1.5", "::", "example.org"):
         with pytest.raises(UsageError, match="--url"):
             check_reachable(host, None)

@@ -1,12 +1,15 @@
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.apps.room._tables import export_tables, list_sittings, mm_rows, read_arm, take_in_marks
+from overread.apps.room._people import add_person
+from overread.apps.room._tables import list_sittings, mm_rows, take_in_marks
 from overread.errors import TableError, UsageError
-from overread.marks import ELLIPSE_COLUMNS, Ellipse, read_folder, write_folder
+from overread.marks import ELLIPSE_COLUMNS, Ellipse, MarkSet, read_folder, write_folder
 from overread.tables import name_lengths, read_table, write_table
 from reading_room import MM, OpenRoom, make_study, write_detections
 
@@ -18,7 +21,7 @@ def finish_all(room, names=("Anna", "Ben")):
         for item in visitor.items():
             if name == "Anna":
                 visitor.draw(item, 20, 30, label="nodule")
-                visitor.act("POST", f"/api/items/{item}/lock")
+                visitor.do(item, "lock")
             else:
                 visitor.pass_over(item)
 
@@ -61,15 +64,20 @@ def test_points_on_a_drawn_ellipse_lie_on_the_written_one(ellipse, mm_x, mm_y):
     np.testing.assert_allclose(along**2 + across**2, 1.0, rtol=1e-6)
 
 
-def test_what_is_not_locked_is_not_in_the_tables(open_one):
+def test_what_is_locked_is_in_the_tables_with_its_time_and_an_empty_list_is_one(open_one):
     room = open_one(3)
     anna = room.visit("Anna")
     first, second, _ = anna.items()
+    anna.do(first, "time", active_ms=2500, paused_ms=1000)
+    anna.do(first, "comment", comment="difficult")
     anna.pass_over(first)
     anna.draw(second, 20, 20)
-    found = read_arm(room.room.store, "unaided")
-    assert len(found.readings) == 1
-    assert found.marks.empty
+    (row,) = list_sittings(room.room.store).to_dict("records")
+    assert (row["active_s"], row["paused_s"], row["arm"]) == (2.5, 1.0, "unaided")
+    assert (row["nothing"], row["comment"]) == (True, "difficult")
+    room.room.export()
+    assert read_table(room.room.folder / "marks.csv", "marks").empty
+    assert len(read_table(room.room.folder / "readings.csv", "readings")) == 1
 
 
 def test_unaided_and_aided_and_repeats_are_apart(open_one, tmp_path):
@@ -78,9 +86,9 @@ def test_unaided_and_aided_and_repeats_are_apart(open_one, tmp_path):
     anna = room.visit("Anna")
     for item in anna.items():
         anna.draw(item, 20, 30)
-        anna.act("POST", f"/api/items/{item}/lock")
-        anna.act("POST", f"/api/items/{item}/decisions/D1", decision="accept", confidence=40)
-        anna.act("POST", f"/api/items/{item}/finish")
+        anna.do(item, "lock")
+        anna.do(item, "decisions/D1", decision="accept", confidence=40)
+        anna.do(item, "finish")
     room.room.export()
     folder = room.room.folder
     assert len(read_folder(folder).marks) == 4
@@ -88,25 +96,6 @@ def test_unaided_and_aided_and_repeats_are_apart(open_one, tmp_path):
     assert len(aided.readings) == 4
     assert sorted(aided.marks["confidence"]) == [40.0] * 4 + [80.0] * 4
     assert len(read_table(folder / "reading/repeats/readings.csv", "readings")) == 1
-
-
-def test_times_are_listed_by_arm(open_one):
-    room = open_one(3)
-    anna = room.visit("Anna")
-    item = anna.items()[0]
-    anna.act("POST", f"/api/items/{item}/time", active_ms=2500, paused_ms=1000)
-    anna.act("POST", f"/api/items/{item}/comment", comment="difficult")
-    anna.pass_over(item)
-    rows = list_sittings(room.room.store).to_dict("records")
-    assert len(rows) == 1
-    assert (rows[0]["active_s"], rows[0]["paused_s"], rows[0]["arm"]) == (2.5, 1.0, "unaided")
-    assert (rows[0]["nothing"], rows[0]["comment"]) == (True, "difficult")
-
-
-def test_nothing_finished_is_said(open_one):
-    room = open_one(3)
-    with pytest.raises(UsageError, match="nobody has finished a reading"):
-        export_tables(room.room.store, room.room.folder)
 
 
 def test_tables_of_somebody_else_are_not_replaced(open_one):
@@ -120,33 +109,12 @@ def test_tables_of_somebody_else_are_not_replaced(open_one):
         room.room.export()
 
 
-def test_an_empty_list_of_marks_is_written_and_read(open_one):
-    room = open_one(3)
-    finish_all(room, ("Ben",))
-    room.room.export()
-    study = read_folder(room.room.folder)
-    assert study.marks.empty
-    assert len(study.readings) == 3
-
-
 @pytest.fixture
 def with_earlier_marks(tmp_path):
-    from overread.marks import MarkSet
-
     folder = make_study(tmp_path / "study", 3)
-    marks = pd.DataFrame(
-        {
-            "image_id": ["case0", "case1"],
-            "reader_id": "Old",
-            "mark_id": ["a", "b"],
-            "x_mm": [10.0, 12.0],
-            "y_mm": [11.0, 13.0],
-            "semi_major_mm": 4.0,
-            "semi_minor_mm": 2.0,
-            "angle_deg": 45.0,
-            "confidence": [70.0, np.nan],
-        }
-    )
+    marks = pd.DataFrame({"image_id": ["case0", "case1"], "reader_id": "Old", "mark_id": ["a", "b"]})
+    ellipses = {"x_mm": [10.0, 12.0], "y_mm": [11.0, 13.0], "semi_major_mm": 4.0, "semi_minor_mm": 2.0}
+    marks = marks.assign(**ellipses, angle_deg=45.0, confidence=[70.0, np.nan])
     readings = pd.DataFrame({"image_id": ["case0", "case1", "case2"], "reader_id": "Old"})
     images = read_table(folder / "images.csv", "images")
     write_folder(MarkSet(marks, readings, images), folder, keep_images=True)
@@ -170,22 +138,15 @@ def test_earlier_marks_are_taken_in_and_come_out_again(with_earlier_marks):
     room.room.store.close()
 
 
-def test_earlier_marks_of_somebody_who_reads_here_are_refused(with_earlier_marks):
-    room = OpenRoom(with_earlier_marks, ("Old",))
+def test_earlier_marks_are_of_others_or_of_who_gets_a_link_for_the_rest(with_earlier_marks, tmp_path):
+    folder = with_earlier_marks
+    room = OpenRoom(shutil.copytree(folder, tmp_path / "other"), ("Old",))
     with pytest.raises(UsageError, match="on the worklist of 'Old'"):
-        take_in_marks(room.room.store, with_earlier_marks)
+        take_in_marks(room.room.store, folder)
     room.room.store.close()
-
-
-def test_an_imported_reader_who_gets_a_link_reads_the_rest(with_earlier_marks):
-    from overread.apps.room._people import add_person
-
-    write_table(
-        read_table(with_earlier_marks / "readings.csv", "readings").iloc[:2],
-        with_earlier_marks / "readings.csv",
-    )
-    room = OpenRoom(with_earlier_marks, ())
-    take_in_marks(room.room.store, with_earlier_marks)
+    write_table(read_table(folder / "readings.csv", "readings").iloc[:2], folder / "readings.csv")
+    room = OpenRoom(folder, ())
+    take_in_marks(room.room.store, folder)
     add_person(room.room.store, "Old", "reader")
     assert room.room.prepare().added == {"Old": 1}
     room.room.store.close()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from overread.apps.room._app import Address, make_app
 from overread.apps.room._people import add_person
 from overread.apps.room._room import open_room
+from overread.apps.room._tables import read_arm
 from overread.apps.room._worklists import (
     Plan,
     TrainingSet,
@@ -18,7 +19,7 @@ from overread.apps.room._worklists import (
 )
 from overread.errors import TableError, UsageError
 from overread.tables import write_table
-from reading_room import MM, Visitor, make_study, open_limits
+from reading_room import MM, Visitor, make_study, open_limits, write_detections
 
 READERS = [f"R{number}" for number in range(8)]
 
@@ -84,39 +85,15 @@ def test_repeats_come_in_the_second_half_after_their_first_time(n_images, repeat
         assert first < n_images // 2 <= second
 
 
-@pytest.mark.parametrize(("text", "found"), [("all", (0, 0)), ("3", (3, 3)), ("4-5", (4, 5))])
-def test_assignments_are_read(text, found):
-    assert parse_assignment(text) == found
-
-
-@pytest.mark.parametrize("text", ["", "0", "5-4", "four", "-3", "3-", "1e3", "99999"])
-def test_other_assignments_are_refused(text):
-    with pytest.raises(UsageError, match="--assign"):
-        parse_assignment(text)
-
-
-def test_worklists_begin_with_training_and_end_with_the_second_session(open_one, tmp_path):
-    from reading_room import write_detections
-
-    room = open_one(
-        4, detector=write_detections(tmp_path / "d.csv", [("case0", 10, 10)]), design="independent"
-    )
-    rows = room.room.store.rows("SELECT mode, image_id FROM items WHERE person = 'Anna' ORDER BY position")
-    modes = [row["mode"] for row in rows]
-    assert modes == ["unaided"] * 4 + ["aided"] * 4
-    assert len({row["image_id"] for row in rows}) == 4
-
-
-def test_preparing_again_adds_nothing(open_one):
-    room = open_one(4)
-    assert room.ready.added == {"Anna": 4, "Ben": 4}
-    assert room.room.prepare().added == {"Anna": 0, "Ben": 0}
+def test_assignments_are_read_and_others_refused():
+    assert [parse_assignment(text) for text in ("all", "3", "4-5")] == [(0, 0), (3, 3), (4, 5)]
+    for text in ("", "0", "5-4", "four", "-3", "3-", "1e3", "99999"):
+        with pytest.raises(UsageError, match="--assign"):
+            parse_assignment(text)
 
 
 def test_a_second_session_can_be_added_when_the_first_is_under_way(open_one, tmp_path):
     """So the detector can be trained on the first; what was read stays, and nothing else may change."""
-    from reading_room import write_detections
-
     room = open_one(4)
     anna = room.visit("Anna")
     before = anna.items()
@@ -137,8 +114,6 @@ def test_a_second_session_can_be_added_when_the_first_is_under_way(open_one, tmp
 
 def test_images_that_come_later_are_read_before_the_second_session(open_one, tmp_path):
     """Wherever they stand in the list: without the detector first."""
-    from reading_room import write_detections
-
     detector = write_detections(tmp_path / "d.csv", [("case0", 10, 10)])
     room = open_one(3, detector=detector, design="independent")
     _append_items(room.room.store, "Anna", [("case9", 0, "reading", "unaided")])
@@ -178,35 +153,19 @@ def test_feedback_tells_what_was_found_and_what_was_wrong(training):
     assert known.feedback("case1", [], (MM, MM)) == {"objects": [], "false_marks": []}
 
 
-def test_training_comes_first_and_answers_after_the_lock_only(training, tmp_path):
+def test_training_comes_first_answers_after_the_lock_only_and_is_in_no_table(training, tmp_path):
     room = open_room(make_study(tmp_path / "study", 2, seed=1)).with_training(training)
     secret = add_person(room.store, "Anna", "reader")
     room.prepare()
     anna = Visitor(make_app(room, Address("http://127.0.0.1"), open_limits()), secret, "http://127.0.0.1")
     kinds = [entry["kind"] for entry in anna.get("/api/worklist")]
     assert kinds == ["training", "training", "reading", "reading"]
-    items = {
-        row["image_id"]: row["item"]
-        for row in room.store.rows("SELECT item, image_id FROM items WHERE kind = 'training'")
-    }
-    item = items["case0"]
+    query = "SELECT item FROM items WHERE kind = 'training' AND image_id = 'case0'"
+    (item,) = room.store.rows(query)[0]
     anna.draw(item, 21, 31)
-    assert "feedback" not in anna.get(f"/api/items/{item}")
-    told = anna.act("POST", f"/api/items/{item}/lock")
-    assert told["feedback"]["objects"][0]["found"] is True
+    assert "feedback" not in anna.state(item)
+    assert anna.do(item, "lock")["feedback"]["objects"][0]["found"] is True
     assert anna.ask("GET", f"/api/items/{item}/pixels").status_code == 200
-    room.store.close()
-
-
-def test_training_is_not_part_of_the_tables(training, tmp_path):
-    from overread.apps.room._tables import read_arm
-
-    room = open_room(make_study(tmp_path / "study", 2, seed=1)).with_training(training)
-    secret = add_person(room.store, "Anna", "reader")
-    room.prepare()
-    anna = Visitor(make_app(room, Address("http://127.0.0.1"), open_limits()), secret, "http://127.0.0.1")
-    for item in anna.items()[:2]:
-        anna.pass_over(item)
     assert read_arm(room.store, "unaided").readings.empty
     room.store.close()
 

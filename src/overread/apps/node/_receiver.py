@@ -89,15 +89,7 @@ class Peer:
 
 
 class Connections:
-    """The connections of a node; its handlers are bound to the server's events.
-
-    Parameters
-    ----------
-    largest_bytes
-        Longest message that is taken.
-    log
-        Is told, in one line, who was shown out and why.
-    """
+    """The connections of a node; its handlers are bound to the server's events."""
 
     def __init__(self, largest_bytes: int, log: Callable[[str], None]) -> None:
         self._largest, self._tell = largest_bytes, log
@@ -239,19 +231,7 @@ def quiet_network_log() -> None:
 
 
 class Receiver:
-    """DICOM server of a node.
-
-    Parameters
-    ----------
-    settings
-        Where to listen, and to whom.
-    spool
-        Where images go.
-    tell
-        Is told of each image that came in.
-    log
-        Is told, in one line, of what was refused.
-    """
+    """DICOM server of a node; ``tell`` is told of each image, ``log`` in one line of what was refused."""
 
     def __init__(
         self,
@@ -278,11 +258,8 @@ class Receiver:
         entity.add_supported_context(Verification)
         for image_class in IMAGE_CLASSES:
             entity.add_supported_context(image_class, SYNTAXES)
-        handlers = [
-            (evt.EVT_C_ECHO, self._echo),
-            (evt.EVT_C_STORE, self._store),
-            *self._connections.handlers(),
-        ]
+        handlers = [(evt.EVT_C_ECHO, self._echo), (evt.EVT_C_STORE, self._store)]
+        handlers += self._connections.handlers()
         address = (self._settings.host, self._settings.port)
         try:
             self._server = entity.start_server(address, block=False, evt_handlers=handlers)
@@ -305,12 +282,6 @@ class Receiver:
 
     def _store(self, event: Any) -> int:
         """Answer a C-STORE request with a status."""
-        try:
-            return self._store_within_limits(event)
-        finally:
-            self._connections.finish_message(event.assoc)
-
-    def _store_within_limits(self, event: Any) -> int:
         sender, uid = event.assoc.requestor.ae_title, str(event.request.AffectedSOPInstanceUID)
         try:
             meta, dataset = encode_file_meta(event.file_meta), event.request.DataSet.getvalue()
@@ -321,6 +292,8 @@ class Receiver:
         except (OverreadError, OSError) as error:
             self._log(f"an image of {sender!r} was not stored: {error}")
             return OUT_OF_RESOURCES
+        finally:
+            self._connections.finish_message(event.assoc)
         if result is StoreResult.CONFLICT:
             self._log(f"an image of {sender!r} was refused: {result.value} {uid}")
             return DUPLICATE

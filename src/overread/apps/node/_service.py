@@ -57,29 +57,13 @@ SUCCESS, DUPLICATE, WARNINGS = 0x0000, 0x0111, range(0xB000, 0xC000)
 
 
 class Sender:
-    """Sends what waits.
-
-    Parameters
-    ----------
-    spool
-        Has the documents.
-    settings
-        The destination, and who we are.
-    log
-        Is told, in one line, of what was refused.
-    """
+    """Sends what waits."""
 
     def __init__(self, spool: Spool, settings: NodeSettings, log: Callable[[str], None]) -> None:
         self._spool, self._settings, self._log = spool, settings, log
 
     def send(self) -> bool | None:
-        """Send the documents that wait.
-
-        Returns
-        -------
-        bool or None
-            Whether there was something to send; None where the destination did not answer, or refused some of it.
-        """
+        """Send the documents that wait; return whether there were any, None where some were not taken."""
         waiting = self._spool.ledger.unsent(MOST_AT_ONCE)
         if not waiting:
             return False
@@ -96,16 +80,15 @@ class Sender:
         entity = AE(ae_title=self._settings.ae_title)
         entity.acse_timeout = entity.dimse_timeout = entity.network_timeout = SILENCE_SECONDS
         entity.connection_timeout = SILENCE_SECONDS
-        syntaxes = [ExplicitVRLittleEndian, ImplicitVRLittleEndian]
+        # One context for each syntax: a document is sent in the one it is written in, or converted by us.
         for document_class in (ComprehensiveSRStorage, GrayscaleSoftcopyPresentationStateStorage):
-            # One context for each syntax: a document is sent in the one it is written in, or converted by us.
-            for syntax in syntaxes:
+            for syntax in (ExplicitVRLittleEndian, ImplicitVRLittleEndian):
                 entity.add_requested_context(document_class, syntax)
         destination = self._settings.destination
         return entity.associate(destination.host, destination.port, ae_title=destination.ae_title)
 
     def _send_all(self, association: Any, waiting: Sequence[NodeAnswer]) -> bool | None:
-        n_refused = 0
+        is_refused = False
         made_again: set[str] = set()
         for answer in waiting:
             document = None if answer.sop_uid in made_again else self._read(answer)
@@ -117,26 +100,26 @@ class Sender:
             except RuntimeError:  # the connection is gone
                 return None
             except ValueError:  # the destination takes no documents of this class
-                self._refuse(answer, f"{self._settings.destination} takes no documents of this kind")
-                n_refused += 1
-                continue
-            if "Status" not in response:
-                return None
-            status = int(response.Status)
-            if status in (SUCCESS, DUPLICATE) or status in WARNINGS:
-                if self._spool.ledger.mark_sent(answer) and not self._settings.keep:
-                    self._spool.discard(answer.sop_uid)
+                reason = "takes no documents of this kind"
             else:
-                self._refuse(answer, f"{self._settings.destination} refused with status 0x{status:04X}")
-                n_refused += 1
-        return None if n_refused else True
+                if "Status" not in response:
+                    return None
+                status = int(response.Status)
+                if status in (SUCCESS, DUPLICATE) or status in WARNINGS:
+                    if self._spool.ledger.mark_sent(answer) and not self._settings.keep:
+                        self._spool.discard(answer.sop_uid)
+                    continue
+                reason = f"refused with status 0x{status:04X}"
+            self._refuse(answer, f"{self._settings.destination} {reason}")
+            is_refused = True
+        return None if is_refused else True
 
     def _read(self, answer: NodeAnswer) -> Dataset | None:
         """Document of an answer; where it is gone or damaged, its image waits for the detector again."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                document = dcmread(BytesIO(read_regular(self._spool.document_path(answer))))
+                document = dcmread(BytesIO(read_regular(self._spool.document_path(answer.file))))
                 is_whole = content_uid(document) == answer.uid
         except Exception:  # pydicom raises almost anything on damaged data
             is_whole = False
@@ -220,11 +203,11 @@ class Worker:
             self._log(
                 f"image {sop_uid}: not enough memory; it will be worked on again, in a process of its own"
             )
-            return None
         except Exception as error:
             self._fail(sop_uid, _describe(error))
-            return None
-        return report
+        else:
+            return report
+        return None
 
     def _detect_alone(self, sop_uid: str) -> ImageReport | None:
         """Look for detections in an image in a process of its own; None where there are none yet, or it failed."""
@@ -272,25 +255,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 
 class Node:
-    """A node, which runs within its ``with`` block.
+    """A node, which runs within its ``with`` block; one that was killed goes on with its folder.
 
-    Parameters
-    ----------
-    settings
-        How it listens and where it sends.
-    request
-        What is asked of the detector, with documents.
-    folder
-        Spool; a node that was stopped or killed goes on with it. The caller holds its lock.
-    mm_per_px
-        Size of a pixel where an image does not say.
-    log
-        Is told, in one line, of what goes wrong.
-
-    Attributes
-    ----------
-    port
-        Where it listens.
+    The caller holds the lock of the folder. ``log`` is told, in one line, of what goes wrong.
     """
 
     def __init__(
@@ -351,10 +318,6 @@ class Node:
         except BaseException as error:
             self._fault = error
             self._stopped.set()
-
-    def is_idle(self) -> bool:
-        """Whether every image is done or failed."""
-        return self._spool.ledger.count_waiting() == 0
 
     def _work(self) -> None:
         """Work on images as they come."""

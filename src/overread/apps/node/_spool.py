@@ -24,7 +24,7 @@ import shutil
 import sqlite3
 import threading
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -96,22 +96,7 @@ class NodeAnswer:
 
 
 class Ledger(Database):
-    """SQLite file with a write-ahead log; safe to use from several threads, and to read from other processes.
-
-    Parameters
-    ----------
-    path
-        The file, made if need be; private to its owner.
-    read_only
-        Change nothing, and make nothing.
-
-    Raises
-    ------
-    StorageError
-        If the device refuses, or a link leads out of the file's folder.
-    FormatError
-        If it is not a node's journal, or of another version.
-    """
+    """Private SQLite file with a write-ahead log; several threads may use it, and other processes read it."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         _refuse_links(path)
@@ -131,17 +116,16 @@ class Ledger(Database):
 
     def find(self, sop_uid: str) -> ImageEntry | None:
         """Look up an image."""
-        found = self._images("sop_uid = ?", (sop_uid,))
-        return found[0] if found else None
+        return self._image("sop_uid = ?", sop_uid)
 
     def next_received(self) -> ImageEntry | None:
         """Image that waits longest for the detector; one during which a process died comes after all others."""
-        found = self._images("state = 'received' ORDER BY tries, received, sop_uid LIMIT 1", ())
-        return found[0] if found else None
+        return self._image("state = 'received' ORDER BY tries, received, sop_uid LIMIT 1")
 
-    def _images(self, condition: str, values: Sequence[str]) -> list[ImageEntry]:
+    def _image(self, condition: str, *values: str) -> ImageEntry | None:
         query = f"SELECT sop_uid, study_uid, sha256, state, tries, reason FROM images WHERE {condition}"
-        return [ImageEntry(*row) for row in self.rows(query, values)]
+        found = self.rows(query, values)
+        return ImageEntry(*found[0]) if found else None
 
     def receive(self, sop_uid: str, study_uid: str, sha256: str, sender: str) -> None:
         """Note an image that is stored; one that had failed begins again."""
@@ -160,8 +144,7 @@ class Ledger(Database):
 
     def begin_work(self, sop_uid: str) -> None:
         """Note, before the work, that an image is worked on: where it still waits later, the work did not end."""
-        with self.transaction() as database:
-            database.execute("UPDATE images SET tries = max(tries, 1) WHERE sop_uid = ?", (sop_uid,))
+        self.rows("UPDATE images SET tries = max(tries, 1) WHERE sop_uid = ?", (sop_uid,))
 
     def count_death(self, sop_uid: str) -> int:
         """Note that a process that worked on nothing but this image died; return how often one did."""
@@ -192,11 +175,8 @@ class Ledger(Database):
 
     def fail(self, sop_uid: str, reason: str) -> None:
         """Give an image up."""
-        with self.transaction() as database:
-            database.execute(
-                "UPDATE images SET state = 'failed', reason = ?, changed = ? WHERE sop_uid = ?",
-                (reason, timestamp(), sop_uid),
-            )
+        change = "UPDATE images SET state = 'failed', reason = ?, changed = ? WHERE sop_uid = ?"
+        self.rows(change, (reason, timestamp(), sop_uid))
 
     def unsent(self, most: int) -> list[NodeAnswer]:
         """Documents that wait for the destination, in the order of their images, at most so many."""
@@ -224,16 +204,12 @@ class Ledger(Database):
         """Names of the documents of an image."""
         return [row[0] for row in self.rows("SELECT file FROM answers WHERE sop_uid = ?", (sop_uid,))]
 
-    def count_waiting(self) -> int:
-        """Count the images that are neither done nor failed."""
-        return len(self._images("state IN ('received', 'answered')", ()))
-
     def worklist(self) -> pd.DataFrame:
         """Studies, the oldest first, with how many of their images are done, waiting and failed, and a reason."""
         with self._lock, self._naming_the_file():
             cursor = self._connection.execute(WORKLIST)
             names = [column[0] for column in cursor.description]
-            return pd.DataFrame([tuple(row) for row in cursor.fetchall()], columns=names)
+            return pd.DataFrame(map(tuple, cursor), columns=names)
 
 
 def _empty_journal() -> bytes:
@@ -301,13 +277,7 @@ class StoreResult(Enum):
 
 
 class Spool:
-    """A node's folder, made if need be; what is in it is private to its owner.
-
-    Parameters
-    ----------
-    folder
-        Where it is.
-    """
+    """A node's folder, made if need be; what is in it is private to its owner."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -332,11 +302,8 @@ class Spool:
         """File of an image; what is no UID is refused, as a journal that somebody forged must not lead out of here."""
         return self._images / f"{_check_uid(sop_uid)}.dcm"
 
-    def document_path(self, answer: NodeAnswer) -> Path:
+    def document_path(self, name: str) -> Path:
         """File of a document; refused as in `image_path`."""
-        return self._document(answer.file)
-
-    def _document(self, name: str) -> Path:
         return self.documents / f"{_check_uid(str(name).removesuffix('.dcm'))}.dcm"
 
     def store(self, meta: bytes, dataset: bytes, sop_uid: str, sender: str) -> StoreResult:
@@ -351,12 +318,8 @@ class Spool:
             if known is not None and known.state != "failed":
                 return StoreResult.KNOWN
             self._refuse_the_last_bytes(len(dataset))
-            write_parts_atomically(
-                self.image_path(sop_uid),
-                (PREAMBLE, meta, dataset),
-                mode=PRIVATE_FILE,
-                within=self._images,
-            )
+            path, parts = self.image_path(sop_uid), (PREAMBLE, meta, dataset)
+            write_parts_atomically(path, parts, mode=PRIVATE_FILE, within=self._images)
             self.ledger.receive(sop_uid, study_uid, sha256, sender)
         return StoreResult.STORED
 
@@ -391,11 +354,8 @@ class Spool:
             content = read_regular(path)
         except OSError:  # a pipe or a device, which no receiver put there
             return
-        length = int.from_bytes(content[META_LENGTH], "little")
-        meta, dataset = (
-            content[len(PREAMBLE) : META_LENGTH.stop + length],
-            content[META_LENGTH.stop + length :],
-        )
+        end = META_LENGTH.stop + int.from_bytes(content[META_LENGTH], "little")
+        meta, dataset = content[len(PREAMBLE) : end], content[end:]
         with suppress(FormatError):
             study_uid = _identify(meta, dataset, path.stem)
             self.ledger.receive(path.stem, study_uid, digest_of_bytes(dataset), "recovered")
@@ -404,7 +364,7 @@ class Spool:
         """Delete the files of an image that is done; the journal still knows it."""
         for name in self.ledger.files_of(sop_uid):
             with suppress(FormatError, OSError):  # forged, or no file: not ours to delete
-                self._document(name).unlink()
+                self.document_path(name).unlink()
         with suppress(FormatError, OSError):
             self.image_path(sop_uid).unlink()
 
@@ -419,9 +379,13 @@ def _free_bytes(folder: Path) -> int:
         ) from error
 
 
+def _is_uid(uid: str) -> bool:
+    return len(uid) <= LONGEST_UID and UID.fullmatch(uid) is not None
+
+
 def _check_uid(uid: str) -> str:
     """Return a UID; refuse what is none."""
-    if len(uid) > LONGEST_UID or UID.fullmatch(uid) is None:
+    if not _is_uid(uid):
         raise FormatError(f"{uid[:LONGEST_UID]!r} is no UID")
     return uid
 
@@ -438,10 +402,8 @@ def _identify(meta: bytes, dataset: bytes, sop_uid: str) -> str:
     except Exception as error:  # pydicom raises almost anything on damaged data
         raise FormatError(f"cannot be read as DICOM: {error}") from error
     for name, uid in (("SOPInstanceUID", sop_uid), ("StudyInstanceUID", study)):
-        try:
-            _check_uid(uid)
-        except FormatError:
-            raise FormatError(f"{name} is missing, or no UID") from None
+        if not _is_uid(uid):
+            raise FormatError(f"{name} is missing, or no UID")
     if own != sop_uid:
         raise FormatError("the data set is of another instance than the message says")
     return study

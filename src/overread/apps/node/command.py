@@ -83,6 +83,7 @@ def node(
         raise UsageError("a node needs a DETECTOR and --destination AE@HOST:PORT (or --status)")
     from overread.apps.node._service import Node
     from overread.apps.node._settings import Destination, NodeSettings
+    from overread.apps.node._spool import PRIVATE_FOLDER
     from overread.files import folder_lock
     from overread.study import Request
 
@@ -98,20 +99,13 @@ def node(
     model = open_detector(detector)
     point = model.operating_point(fp)
     request, spacing = Request(model, point.fp_target, documents=True), parse_spacing(mm_per_px)
-    _make_spool(spool)
+    if spool.exists() and not spool.is_dir():
+        raise UsageError(f"{spool}: is a file; --spool is a folder")
+    spool.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     with folder_lock(spool, "lock", IS_HELD):
         _run_until_stopped(
             Node(settings, request, spool, mm_per_px=spacing, log=_complain), settings.ae_title, host
         )
-
-
-def _make_spool(spool: Path) -> None:
-    """Make the folder."""
-    if spool.exists() and not spool.is_dir():
-        raise UsageError(f"{spool}: is a file; --spool is a folder")
-    from overread.apps.node._spool import PRIVATE_FOLDER
-
-    spool.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
 
 
 def _run_until_stopped(running: Node, ae_title: str, host: str) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,13 +43,7 @@ def study_name(folder: Path) -> str:
 
 
 def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
-    """Merge marks as the study's run will: a chair has to decide on the same objects.
-
-    Returns
-    -------
-    DataFrame
-        As `merge_objects` gives it, with lengths in the unit of the marks.
-    """
+    """Merge marks as the study's run will: a chair has to decide on the same objects. Lengths keep their unit."""
     own, unit = read_as_study(folder, found), unit_of(found.marks.columns) or "mm"
     objects = merge_objects(own.tables.marks, own.tables.readings, own.options.in_unit(own.unit))
     return named(convert_lengths(named(objects, own.unit), read_images(folder), unit), unit)
@@ -100,38 +96,21 @@ def complete_readings(store: Store) -> MarkSet:
     return MarkSet(kept(found.marks), kept(found.readings), kept(found.images))
 
 
-@dataclass(frozen=True, eq=False)
-class Dispute:
-    """Objects that some readers of an image marked and others did not, and the marks they are made of."""
-
-    objects: pd.DataFrame
-    marks: pd.DataFrame
-
-
 class Adjudication:
-    """What chairs see and decide.
-
-    Parameters
-    ----------
-    store
-        Of the room.
-    folder
-        Of the study: its settings say how marks become objects.
-    """
+    """What chairs see and decide."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._store, self._folder = store, folder
-        self._known: tuple[Any, Dispute] | None = None
+        self._find_dispute = lru_cache(maxsize=1)(self._compute_dispute)
 
-    def dispute(self) -> Dispute:
-        """Objects on which the readers of complete images disagree."""
-        state = tuple(complete_images(self._store))
-        if self._known is None or self._known[0] != state:
-            found = complete_readings(self._store)
-            objects = merge_as_study(self._folder, found)
-            objects = objects[objects["n_readers"] < objects["n_readings"]].reset_index(drop=True)
-            self._known = (state, Dispute(objects, found.marks))
-        return self._known[1]
+    def dispute(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Objects that some readers of a complete image marked and others did not, and the marks of those images."""
+        return self._find_dispute(tuple(complete_images(self._store)))
+
+    def _compute_dispute(self, images: tuple[str, ...]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        found = complete_readings(self._store)
+        objects = merge_as_study(self._folder, found)
+        return objects[objects["n_readers"] < objects["n_readings"]].reset_index(drop=True), found.marks
 
     def worklist(self, person: str) -> list[dict[str, Any]]:
         """List the objects, with whether this chair has decided."""
@@ -139,7 +118,7 @@ class Adjudication:
         done = {row["object"] for row in rows}
         return [
             {"object": name, "position": place, "state": "done" if name in done else "open"}
-            for place, name in enumerate(self.dispute().objects["truth_id"], start=1)
+            for place, name in enumerate(self.dispute()[0]["truth_id"], start=1)
         ]
 
     def image_of(self, name: str) -> str:
@@ -147,7 +126,7 @@ class Adjudication:
         return str(self._row(name)["image_id"])
 
     def _row(self, name: str) -> Any:
-        objects = self.dispute().objects
+        objects = self.dispute()[0]
         rows = objects[objects["truth_id"] == name]
         if rows.empty:
             raise RefusalError("there is no such object", "unknown", 404)
@@ -156,7 +135,7 @@ class Adjudication:
     def describe(self, person: str, name: str, mm_per_px: tuple[float, float]) -> dict[str, Any]:
         """Return an object's marks without names, in an order that tells nothing, and this chair's decision."""
         row = self._row(name)
-        marks = self.dispute().marks
+        marks = self.dispute()[1]
         own = marks[(marks["image_id"] == row["image_id"]) & marks["mark_id"].isin(row["mark_ids"])]
         pixels = ellipses_in_pixels(own, mm_per_px).tolist()
         shown = [
@@ -204,27 +183,26 @@ class Adjudication:
     def table(self) -> pd.DataFrame:
         """Decisions as a table: one row for each object that every chair decided, and ``open`` where they differ."""
         chairs = list_people(self._store, "chair")
-        by_object: dict[str, list[sqlite3.Row]] = {}
+        by_object: defaultdict[str, list[sqlite3.Row]] = defaultdict(list)
         for row in self._store.rows("SELECT * FROM adjudications ORDER BY person"):
-            by_object.setdefault(row["object"], []).append(row)
+            by_object[row["object"]].append(row)
         found = []
-        objects = self.dispute().objects
+        objects, _ = self.dispute()
         ellipse = name_lengths(ELLIPSE_COLUMNS, unit_of(objects.columns) or "mm")
         for record in objects.to_dict("records"):
-            votes = by_object.get(str(record["truth_id"]), [])
+            votes = by_object[str(record["truth_id"])]
             if not votes or len(votes) < len(chairs):
                 continue
             words, labels = {vote["decision"] for vote in votes}, {vote["label"] for vote in votes}
-            found.append(
-                {
-                    **{name: record[name] for name in ("image_id", "truth_id", *ellipse)},
-                    "n_readers": record["n_readers"],
-                    "n_readings": record["n_readings"],
-                    "decision": words.pop() if len(words) == 1 else "open",
-                    "label": (labels.pop() or "") if len(labels) == 1 else "",
-                    "n_chairs": len(votes),
-                    "comment": " / ".join(vote["comment"] for vote in votes if vote["comment"]),
-                    "mark_ids": json.dumps(list(record["mark_ids"])),
-                }
-            )
+            kept = {
+                name: record[name] for name in ("image_id", "truth_id", *ellipse, "n_readers", "n_readings")
+            }
+            decided = {
+                "decision": words.pop() if len(words) == 1 else "open",
+                "label": (labels.pop() or "") if len(labels) == 1 else "",
+                "n_chairs": len(votes),
+                "comment": " / ".join(vote["comment"] for vote in votes if vote["comment"]),
+                "mark_ids": json.dumps(list(record["mark_ids"])),
+            }
+            found.append({**kept, **decided})
         return pd.DataFrame(found)

@@ -57,11 +57,7 @@ def describe_agreement(
     """Return alpha of all readers, kappa of every two, and sensitivity of each against the others, with intervals.
 
     Intervals of alpha and kappa are percentiles of a bootstrap over images; those of sensitivities are Wilson's.
-
-    Returns
-    -------
-    dict
-        Ready for JSON; None where there are too few images.
+    None where there are too few images.
     """
     marked, readers = marked_images(readings)
     if len(marked) < FEWEST_IMAGES:

@@ -15,6 +15,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -51,18 +52,7 @@ DIGITS = 16
 
 
 class PageFiles:
-    """Files of the page, the same for everybody.
-
-    Parameters
-    ----------
-    folder
-        Where they are. ``index.html`` names the others under ``static/``, and they each other relative to themselves.
-
-    Attributes
-    ----------
-    place
-        Path under which they are served: it changes when any of them does.
-    """
+    """Files of the page, the same for everybody; ``place``, where they are served, changes when any of them does."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {
@@ -86,10 +76,15 @@ class PageFiles:
     async def file(self, request: Request) -> Response:
         """Answer with a file of the page."""
         name = request.path_params["name"]
-        content = self._files.get(name)
-        if content is None:
-            return JSONResponse({"error": "there is nothing here", "code": "unknown"}, 404)
-        return Response(content, headers={"Cache-Control": FOR_EVER}, media_type=KINDS[Path(name).suffix])
+        if name not in self._files:
+            return _refuse("there is nothing here", "unknown", 404)
+        headers = {"Cache-Control": FOR_EVER}
+        return Response(self._files[name], headers=headers, media_type=KINDS[Path(name).suffix])
+
+
+def _refuse(text: str, code: str, status: int) -> Response:
+    """Answer that a page understands as an error."""
+    return JSONResponse({"error": text, "code": code}, status)
 
 
 PAGE = Path(__file__).with_name("page")
@@ -162,8 +157,7 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
+                headers.update(HEADERS)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
@@ -171,26 +165,23 @@ class Guard:
         if base and (path == base or path.startswith(f"{base}/")):
             # A proxy may leave the path as it is, or take it off; both come out the same.
             scope = {**scope, "path": path[len(base) :] or "/"}
-        if not self._address.knows(Request(scope).headers.get("host", "")):
-            refusal = JSONResponse({"error": "no room goes by this name here", "code": "host"}, 421)
-            await refusal(scope, receive, send_guarded)
-            return
-        await self._app(scope, receive, send_guarded)
+        known = self._address.knows(Request(scope).headers.get("host", ""))
+        app = self._app if known else _refuse("no room goes by this name here", "host", 421)
+        await app(scope, receive, send_guarded)
 
 
 def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGIApp:
     """Make the application of a room."""
-    cookie = f"overread_{_room_id(room.store)}"
-    keeper = Doorkeeper(room, cookie, limits or Limits())
+    keeper = Doorkeeper(room, f"overread_{_room_id(room.store)}", limits or Limits())
     page = PageFiles(PAGE)
     routes = [
         Route("/", page.index, methods=["GET"]),
         Route(f"{page.place}/{{name}}", page.file, methods=["GET"]),
-        Route("/api/enter", Entrance(keeper, address).enter, methods=["POST"]),
-        Route("/api/leave", Entrance(keeper, address).leave, methods=["POST"]),
+        Route("/api/enter", partial(_enter, keeper, address), methods=["POST"]),
+        Route("/api/leave", partial(_leave, keeper, address), methods=["POST"]),
         *room_routes(keeper),
     ]
-    handlers = {404: not_found, 405: not_found, 500: failure}
+    handlers = {404: _not_found, 405: _not_found, 500: _failure}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), address)
 
 
@@ -203,63 +194,52 @@ def _room_id(store: Store) -> str:
     return str(known)
 
 
-class Entrance:
-    """Turns a personal link into a session, and ends it."""
-
-    def __init__(self, keeper: Doorkeeper, address: Address) -> None:
-        self._keeper, self._address = keeper, address
-
-    async def enter(self, request: Request) -> Response:
-        """Begin a session with the secret of a link."""
-        limits, store = self._keeper.limits, self._keeper.room.store
-        try:
-            check_same_site(request)
-            body = await read_body(request)
-            secret = body.get("secret")
-            if not isinstance(secret, str) or not 0 < len(secret) <= LONGEST_SECRET:
-                raise RefusalError("secret: the part of the link after #s=")
-            entered = await run_in_threadpool(enter, store, secret)
-            if entered is None:
-                limits.entrances.spend(request.client.host if request.client else "")
-                raise RefusalError(
-                    "this link is not valid, or was revoked; ask the study's owner", "link", 401
-                )
-        except OverreadError as error:
-            return refusal_answer(error)
-        token, person = entered
-        answer = JSONResponse({"name": person.name, "role": person.role, "csrf": person.csrf})
-        answer.set_cookie(
-            self._keeper.cookie,
-            token,
-            path=self._address.base or "/",
-            secure=self._address.secure,
-            httponly=True,
-            samesite="strict",
-        )
-        return answer
-
-    async def leave(self, request: Request) -> Response:
-        """End the session."""
-        try:
-            person = await self._keeper.identify(request)
-            self._keeper.check_origin(request, person)
-        except OverreadError as error:
-            return refusal_answer(error)
-        token = request.cookies.get(self._keeper.cookie, "")
-        await run_in_threadpool(end_session, self._keeper.room.store, token)
-        answer = JSONResponse({})
-        answer.delete_cookie(self._keeper.cookie, path=self._address.base or "/")
-        return answer
+async def _enter(keeper: Doorkeeper, address: Address, request: Request) -> Response:
+    """Begin a session with the secret of a link."""
+    try:
+        check_same_site(request)
+        secret = (await read_body(request)).get("secret")
+        if not isinstance(secret, str) or not 0 < len(secret) <= LONGEST_SECRET:
+            raise RefusalError("secret: the part of the link after #s=")
+        entered = await run_in_threadpool(enter, keeper.room.store, secret)
+        if entered is None:
+            keeper.limits.entrances.spend(request.client.host if request.client else "")
+            raise RefusalError("this link is not valid, or was revoked; ask the study's owner", "link", 401)
+    except OverreadError as error:
+        return refusal_answer(error)
+    token, person = entered
+    answer = JSONResponse({"name": person.name, "role": person.role, "csrf": person.csrf})
+    answer.set_cookie(
+        keeper.cookie,
+        token,
+        path=address.base or "/",
+        secure=address.secure,
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
 
 
-async def not_found(request: Request, error: Exception) -> Response:
+async def _leave(keeper: Doorkeeper, address: Address, request: Request) -> Response:
+    """End the session."""
+    try:
+        keeper.check_origin(request, await keeper.identify(request))
+    except OverreadError as error:
+        return refusal_answer(error)
+    await run_in_threadpool(end_session, keeper.room.store, request.cookies.get(keeper.cookie, ""))
+    answer = JSONResponse({})
+    answer.delete_cookie(keeper.cookie, path=address.base or "/")
+    return answer
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
     """Answer to what is not there; nothing of the address is repeated."""
-    return JSONResponse({"error": "there is nothing here", "code": "unknown"}, 404)
+    return _refuse("there is nothing here", "unknown", 404)
 
 
-async def failure(request: Request, error: Exception) -> Response:
+async def _failure(request: Request, error: Exception) -> Response:
     """Answer to a bug of ours; its text stays in the server's log."""
-    return JSONResponse({"error": "something went wrong; tell the study's owner", "code": "bug"}, 500)
+    return _refuse("something went wrong; tell the study's owner", "bug", 500)
 
 
 IS_HELD = "another process serves this room (process {holder}); stop it first"

@@ -38,47 +38,27 @@ class TooOftenError(RefusalError):
         self.retry_after = max(1, math.ceil(seconds))
 
 
-@dataclass
-class Bucket:
-    """Requests that are left, and when that was so."""
-
-    left: float
-    at: float
-
-
 class RateLimit:
-    """At most ``burst`` requests at once and ``per_second`` in the long run, for each key.
-
-    Parameters
-    ----------
-    per_second, burst
-        The two numbers.
-    clock
-        Seconds that only grow.
-    """
+    """At most ``burst`` requests at once and ``per_second`` in the long run, for each key."""
 
     def __init__(
         self, per_second: float, burst: float, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._rate, self._burst, self._clock = per_second, burst, clock
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        # Requests that are left, and when that was so.
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def spend(self, key: str) -> None:
         """Count a request."""
-        bucket = self._fill(key)
-        if bucket.left < 1.0:
-            raise TooOftenError((1.0 - bucket.left) / self._rate)
-        bucket.left -= 1.0
-
-    def _fill(self, key: str) -> Bucket:
         now = self._clock()
-        bucket = self._buckets.pop(key, None) or Bucket(self._burst, now)
-        bucket.left = min(self._burst, bucket.left + (now - bucket.at) * self._rate)
-        bucket.at = now
-        self._buckets[key] = bucket
+        left, at = self._buckets.pop(key, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._rate)
+        is_enough = left >= 1.0
+        self._buckets[key] = (left - is_enough, now)
         if len(self._buckets) > LARGEST_COUNT:
             self._buckets.popitem(last=False)
-        return bucket
+        if not is_enough:
+            raise TooOftenError((1.0 - left) / self._rate)
 
 
 LARGEST_BODY = 32 << 10
@@ -122,17 +102,7 @@ class Call:
 
 
 class Doorkeeper:
-    """Lets requests in.
-
-    Parameters
-    ----------
-    room
-        The room.
-    cookie
-        Name of the session's cookie.
-    limits
-        How often may be asked.
-    """
+    """Lets requests in."""
 
     def __init__(self, room: Room, cookie: str, limits: Limits) -> None:
         self.room, self.cookie, self.limits = room, cookie, limits

@@ -3,46 +3,44 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from overread.apps.room._pixels import ViewerPictures
 from overread.apps.room._store import Act, RefusalError, Store, timestamp
-from overread.apps.room._values import (
-    LARGEST_MARKS,
-    check_id,
-    check_mark,
-    read_flag,
-    read_ms,
-    read_text,
-    read_whole,
-)
+from overread.apps.room._values import check_id, check_mark, read_confidence, read_flag, read_text, read_whole
 
-ItemRow = sqlite3.Row
 LARGEST_VERSION = 2**31
-MARK_COLUMNS = "x, y, rx, ry, angle, confidence, label, comment, origin, detection"
+# Far more than any reader draws on one image; keeps a broken page from filling the disk. Set by judgement.
+LARGEST_MARKS = 200
+# One report of time covers at most this; pages send it every few seconds.
+LARGEST_MS = 3_600_000
+MARK_COLUMNS = ("x", "y", "rx", "ry", "angle", "confidence", "label", "comment", "origin", "detection")
+# Columns that keep "nothing suspicious" of a phase.
+CLEAR = {"unaided": "clear", "aided": "aided_clear"}
 OWN_ITEM = (
     "SELECT items.*, (SELECT count(*) FROM items AS before WHERE before.person = items.person AND "
     "before.kind = 'reading' AND before.mode = 'unaided' AND before.phase != 'done') AS n_before "
     "FROM items WHERE item = ? AND person = ?"
 )
-NOT_YOURS = "there is no such image on your list"
 
 
 class Items:
-    """The acts of one study's readers.
+    """The acts of one study's readers."""
 
-    Parameters
-    ----------
-    store
-        Where everything is kept.
-    labels
-        Labels that a mark may have.
-    """
+    def __init__(self, store: Store, pictures: ViewerPictures, labels: Sequence[str]) -> None:
+        self._store, self._pictures, self._labels = store, pictures, tuple(labels)
+        self._works: dict[str, Callable[[sqlite3.Connection, Act, sqlite3.Row], None]] = {
+            "mark": self._put_mark,
+            "delete": _delete_mark,
+            "nothing": _say_nothing,
+            "comment": _put_comment,
+            "lock": _lock,
+            "decide": _decide,
+            "finish": _finish,
+        }
 
-    def __init__(self, store: Store, labels: Sequence[str]) -> None:
-        self._store, self._labels = store, tuple(labels)
-
-    def find(self, person: str, item: str) -> ItemRow:
+    def find(self, person: str, item: str) -> sqlite3.Row:
         """Look up an item of a person."""
         rows = self._store.rows(OWN_ITEM, (item, person))
         return _check_turn(rows[0] if rows else None)
@@ -68,17 +66,17 @@ class Items:
     def progress(self, person: str) -> dict[str, int]:
         """Count a person's items, and those that are done."""
         row = self._store.rows(
-            "SELECT count(*) AS total, coalesce(sum(phase = 'done'), 0) AS done FROM items "
+            "SELECT coalesce(sum(phase = 'done'), 0) AS done, count(*) AS total FROM items "
             "WHERE person = ? AND kind != 'imported'",
             (person,),
         )[0]
-        return {"done": row["done"], "total": row["total"]}
+        return dict(row)
 
     def describe(self, person: str, item: str) -> dict[str, Any]:
         """Return the state of an item, without the picture and what is shown later."""
         return self.state(self.find(person, item))
 
-    def state(self, row: ItemRow) -> dict[str, Any]:
+    def state(self, row: sqlite3.Row) -> dict[str, Any]:
         """Return the state of an item that was looked up."""
         shown = "unaided" if row["phase"] == "unaided" or row["mode"] == "unaided" else "aided"
         number = self._store.rows(
@@ -86,14 +84,18 @@ class Items:
             "(mode = 'aided', position) <= (? = 'aided', ?)",
             (row["person"], row["mode"], row["position"]),
         )[0][0]
+        marks = self._store.rows(
+            f"SELECT mark AS id, {', '.join(MARK_COLUMNS)} FROM marks WHERE item = ? AND phase = ? ORDER BY rowid",
+            (row["item"], shown),
+        )
         return {
             "item": row["item"],
             "position": number,
             "kind": row["kind"],
             "phase": row["phase"],
             "version": row["version"],
-            "marks": marks_of(self._store.rows, row["item"], shown),
-            "nothing": bool(row[_clear_column(shown)]),
+            "marks": [dict(mark) for mark in marks],
+            "nothing": bool(row[CLEAR[shown]]),
             "comment": row["comment"],
         }
 
@@ -106,203 +108,161 @@ class Items:
                 "UPDATE items SET opened = ? WHERE item = ? AND opened IS NULL", (timestamp(), item)
             )
 
-    def put_mark(self, act: Act, mark: str, size: tuple[int, int]) -> dict[str, Any]:
-        """Draw a mark, or change it; it takes the place of "nothing suspicious"."""
-        values = check_mark(act.body, *size, self._labels)
-        mark_id = check_id(mark, "the id of a mark")
+    def do(self, act: Act) -> dict[str, Any]:
+        """Do an act on an item that is open and that the page knows as it is; the version moves on by one.
 
-        def work(database: sqlite3.Connection, row: ItemRow) -> None:
-            phase = row["phase"]
-            present = database.execute(
-                "SELECT origin, detection FROM marks WHERE item = ? AND phase = ? AND mark = ?",
-                (act.item, phase, mark_id),
-            ).fetchone()
-            if present is None:
-                _refuse_too_many(database, act.item, phase)
-            origin = ("drawn", None) if present is None else (present["origin"], present["detection"])
-            _insert_mark(
-                database, act.item, phase, mark_id, {**values, "origin": origin[0], "detection": origin[1]}
-            )
-            database.execute(f"UPDATE items SET {_clear_column(phase)} = 0 WHERE item = ?", (act.item,))
-
-        return self._change(act, work)
-
-    def delete_mark(self, act: Act, mark: str) -> dict[str, Any]:
-        """Take a mark away; one that came from a detection leaves that one undecided."""
-        mark_id = check_id(mark, "the id of a mark")
-
-        def work(database: sqlite3.Connection, row: ItemRow) -> None:
-            place = (act.item, row["phase"], mark_id)
-            found = database.execute(
-                "SELECT detection FROM marks WHERE item = ? AND phase = ? AND mark = ?", place
-            ).fetchone()
-            if found is None:
-                raise RefusalError("there is no such mark", "unknown", 404)
-            database.execute("DELETE FROM marks WHERE item = ? AND phase = ? AND mark = ?", place)
-            if found["detection"] is not None:
-                database.execute(
-                    "DELETE FROM decisions WHERE item = ? AND detection = ?", (act.item, found["detection"])
-                )
-
-        return self._change(act, work)
-
-    def say_nothing(self, act: Act) -> dict[str, Any]:
-        """Note, or take back, that there is nothing suspicious."""
-        on = read_flag(act.body, "on")
-
-        def work(database: sqlite3.Connection, row: ItemRow) -> None:
-            if on and _count_marks(database, act.item, row["phase"]):
-                raise RefusalError("there are marks; delete them first")
-            column = _clear_column(row["phase"])
-            database.execute(f"UPDATE items SET {column} = ? WHERE item = ?", (int(on), act.item))
-
-        return self._change(act, work)
-
-    def put_comment(self, act: Act) -> dict[str, Any]:
-        """Keep a comment on the image."""
-        text = read_text(act.body, "comment")
-
-        def work(database: sqlite3.Connection, row: ItemRow) -> None:
-            database.execute("UPDATE items SET comment = ? WHERE item = ?", (text, act.item))
-
-        return self._change(act, work)
-
-    def add_time(self, act: Act) -> dict[str, Any]:
-        """Add what was spent on the image, and apart from it the pauses."""
-        active, paused = read_ms(act.body, "active_ms"), read_ms(act.body, "paused_ms")
+        Time alone may come late and leaves the version.
+        """
 
         def work(database: sqlite3.Connection) -> dict[str, Any]:
-            row = _own_row(database, act)
-            # Time that arrives late, after the image is done, belongs to its last phase.
-            aided = row["mode"] != "unaided" and row["phase"] != "unaided"
-            prefix = "aided_" if aided else ""
-            database.execute(
-                f"UPDATE items SET {prefix}active_ms = {prefix}active_ms + ?, "
-                f"{prefix}paused_ms = {prefix}paused_ms + ? WHERE item = ?",
-                (active, paused, act.item),
-            )
-            return {"version": row["version"]}
-
-        return self._store.do_once(act, work)
-
-    def lock(self, act: Act) -> dict[str, Any]:
-        """End the unaided reading for good; with a detector, the aided one begins with the same marks."""
-
-        def work(database: sqlite3.Connection, row: ItemRow) -> None:
-            if row["phase"] != "unaided":
-                raise RefusalError("is locked already", "locked", 409)
-            _refuse_unsaid(database, row)
-            now = timestamp()
-            if row["mode"] == "sequential":
-                database.execute(
-                    f"INSERT INTO marks (item, phase, mark, {MARK_COLUMNS}) SELECT item, 'aided', mark, {MARK_COLUMNS} "
-                    "FROM marks WHERE item = ? AND phase = 'unaided'",
-                    (act.item,),
-                )
-                database.execute(
-                    "UPDATE items SET phase = 'aided', locked = ?, aided_clear = clear WHERE item = ?",
-                    (now, act.item),
-                )
-            else:
-                database.execute(
-                    "UPDATE items SET phase = 'done', locked = ?, finished = ? WHERE item = ?",
-                    (now, now, act.item),
-                )
-
-        answer = self._change(act, work)
-        self._store.checkpoint()
-        return answer
-
-    def finish(self, act: Act) -> dict[str, Any]:
-        """End the aided reading, when each detection is decided."""
-
-        def work(database: sqlite3.Connection, row: ItemRow) -> None:
-            if row["phase"] != "aided":
-                raise RefusalError("the reading with the detector has not begun", "phase", 409)
-            open_ones = database.execute(
-                "SELECT count(*) FROM detections WHERE image_id = ? AND detection NOT IN "
-                "(SELECT detection FROM decisions WHERE item = ?)",
-                (row["image_id"], act.item),
-            ).fetchone()[0]
-            if open_ones:
-                raise RefusalError(f"{open_ones} of the detector's marks are not decided", "undecided")
-            _refuse_unsaid(database, row)
-            database.execute(
-                "UPDATE items SET phase = 'done', finished = ? WHERE item = ?", (timestamp(), act.item)
-            )
-
-        answer = self._change(act, work)
-        self._store.checkpoint()
-        return answer
-
-    def decide(self, act: Act, detection: str) -> dict[str, Any]:
-        """Accept one of the detector's marks, which becomes a mark of the reader's, or dismiss it with a reason."""
-        decision, reason = act.body.get("decision"), read_text(act.body, "reason")
-        if decision not in ("accept", "dismiss"):
-            raise RefusalError("decision: accept or dismiss")
-        mark_id = check_id(act.body.get("mark") or act.op, "the id of a mark")
-
-        def work(database: sqlite3.Connection, row: ItemRow) -> None:
-            if row["phase"] != "aided":
-                raise RefusalError("the detector's marks are shown after the reading is locked", "phase", 409)
-            found = database.execute(
-                "SELECT * FROM detections WHERE image_id = ? AND detection = ?", (row["image_id"], detection)
-            ).fetchone()
-            if found is None:
-                raise RefusalError("there is no such mark of the detector", "unknown", 404)
-            database.execute(
-                "DELETE FROM marks WHERE item = ? AND phase = 'aided' AND detection = ?",
-                (act.item, detection),
-            )
-            if decision == "accept":
-                _refuse_too_many(database, act.item, "aided")
-                if database.execute(
-                    "SELECT 1 FROM marks WHERE item = ? AND phase = 'aided' AND mark = ?", (act.item, mark_id)
-                ).fetchone():
-                    raise RefusalError("there is another mark with this id")
-                _insert_mark(database, act.item, "aided", mark_id, _accepted_mark(found, act.body))
-                database.execute("UPDATE items SET aided_clear = 0 WHERE item = ?", (act.item,))
-            database.execute(
-                "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)",
-                (act.item, detection, decision, reason),
-            )
-
-        return self._change(act, work)
-
-    def _change(self, act: Act, work: Any) -> dict[str, Any]:
-        """Do an act on an item that is open and that the page knows as it is; the version moves on by one."""
-
-        def inside(database: sqlite3.Connection) -> dict[str, Any]:
-            row = _own_row(database, act)
+            row = _check_turn(database.execute(OWN_ITEM, (act.item, act.person)).fetchone())
+            if act.what == "time":
+                _add_time(database, act, row)
+                return {"version": row["version"]}
             if row["phase"] == "done":
                 raise RefusalError("this image is done and cannot be changed", "locked", 409)
             if act.body.get("version") is not None:
                 known = read_whole(act.body, "version", LARGEST_VERSION)
                 if known != row["version"]:
                     raise RefusalError("this image was changed elsewhere", "moved", 409)
-            work(database, row)
-            database.execute("UPDATE items SET version = version + 1 WHERE item = ?", (act.item,))
+            self._works[act.what](database, act, row)
+            _update(database, act.item, version=row["version"] + 1)
             return {"version": row["version"] + 1}
 
-        return self._store.do_once(act, inside)
+        answer = self._store.do_once(act, work)
+        if act.what in ("lock", "finish"):
+            self._store.checkpoint()
+        return answer
+
+    def _put_mark(self, database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
+        """Draw a mark, or change it; it takes the place of "nothing suspicious"."""
+        facts = self._pictures.facts(row["kind"], row["image_id"])
+        values = check_mark(act.body, facts["width"], facts["height"], self._labels)
+        mark = check_id(act.body["mark"], "the id of a mark")
+        present = _find_mark(database, row, mark)
+        if present is None:
+            _refuse_too_many(database, row)
+        origin = {"origin": "drawn", "detection": None} if present is None else dict(present)
+        _insert_mark(database, row, mark, {**values, **origin})
+        _update(database, act.item, **{CLEAR[row["phase"]]: 0})
 
 
-def _own_row(database: sqlite3.Connection, act: Act) -> ItemRow:
-    """Look up the item of an act within its transaction."""
-    return _check_turn(database.execute(OWN_ITEM, (act.item, act.person)).fetchone())
+def _find_mark(database: sqlite3.Connection, row: sqlite3.Row, mark: str) -> Any:
+    """Origin and detection of a mark in the present phase of an item, None where there is no such mark."""
+    query = "SELECT origin, detection FROM marks WHERE item = ? AND phase = ? AND mark = ?"
+    return database.execute(query, (row["item"], row["phase"], mark)).fetchone()
 
 
-def _check_turn(row: ItemRow | None) -> ItemRow:
+def _delete_mark(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
+    """Take a mark away; one that came from a detection leaves that one undecided."""
+    mark = check_id(act.body["mark"], "the id of a mark")
+    found = _find_mark(database, row, mark)
+    if found is None:
+        raise RefusalError("there is no such mark", "unknown", 404)
+    place = (act.item, row["phase"], mark)
+    database.execute("DELETE FROM marks WHERE item = ? AND phase = ? AND mark = ?", place)
+    database.execute("DELETE FROM decisions WHERE item = ? AND detection = ?", (act.item, found["detection"]))
+
+
+def _say_nothing(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
+    """Note, or take back, that there is nothing suspicious."""
+    on = read_flag(act.body, "on")
+    if on and _count_marks(database, row):
+        raise RefusalError("there are marks; delete them first")
+    _update(database, act.item, **{CLEAR[row["phase"]]: int(on)})
+
+
+def _put_comment(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
+    """Keep a comment on the image."""
+    _update(database, act.item, comment=read_text(act.body, "comment"))
+
+
+def _add_time(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
+    """Add what was spent on the image, and apart from it the pauses."""
+    # Time that arrives late, after the image is done, belongs to its last phase.
+    prefix = "aided_" if row["mode"] != "unaided" and row["phase"] != "unaided" else ""
+    spent = {
+        prefix + name: row[prefix + name] + read_whole(act.body, name, LARGEST_MS)
+        for name in ("active_ms", "paused_ms")
+    }
+    _update(database, act.item, **spent)
+
+
+def _lock(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
+    """End the unaided reading for good; with a detector, the aided one begins with the same marks."""
+    if row["phase"] != "unaided":
+        raise RefusalError("is locked already", "locked", 409)
+    _refuse_unsaid(database, row)
+    now = timestamp()
+    if row["mode"] != "sequential":
+        _update(database, act.item, phase="done", locked=now, finished=now)
+        return
+    columns = ", ".join(MARK_COLUMNS)
+    database.execute(
+        f"INSERT INTO marks (item, phase, mark, {columns}) SELECT item, 'aided', mark, {columns} "
+        "FROM marks WHERE item = ? AND phase = 'unaided'",
+        (act.item,),
+    )
+    _update(database, act.item, phase="aided", locked=now, aided_clear=row["clear"])
+
+
+def _finish(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
+    """End the aided reading, when each detection is decided."""
+    if row["phase"] != "aided":
+        raise RefusalError("the reading with the detector has not begun", "phase", 409)
+    open_ones = database.execute(
+        "SELECT count(*) FROM detections WHERE image_id = ? AND detection NOT IN "
+        "(SELECT detection FROM decisions WHERE item = ?)",
+        (row["image_id"], act.item),
+    ).fetchone()[0]
+    if open_ones:
+        raise RefusalError(f"{open_ones} of the detector's marks are not decided", "undecided")
+    _refuse_unsaid(database, row)
+    _update(database, act.item, phase="done", finished=timestamp())
+
+
+def _decide(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
+    """Accept one of the detector's marks, which becomes a mark of the reader's, or dismiss it with a reason."""
+    decision, reason = act.body.get("decision"), read_text(act.body, "reason")
+    if decision not in ("accept", "dismiss"):
+        raise RefusalError("decision: accept or dismiss")
+    mark = check_id(act.body.get("mark") or act.op, "the id of a mark")
+    if row["phase"] != "aided":
+        raise RefusalError("the detector's marks are shown after the reading is locked", "phase", 409)
+    place = (row["image_id"], act.body["detection"])
+    found = database.execute(
+        "SELECT x, y, rx, ry, angle, detection FROM detections WHERE image_id = ? AND detection = ?", place
+    ).fetchone()
+    if found is None:
+        raise RefusalError("there is no such mark of the detector", "unknown", 404)
+    database.execute(
+        "DELETE FROM marks WHERE item = ? AND phase = 'aided' AND detection = ?",
+        (act.item, found["detection"]),
+    )
+    if decision == "accept":
+        _refuse_too_many(database, row)
+        if _find_mark(database, row, mark) is not None:
+            raise RefusalError("there is another mark with this id")
+        values = {"confidence": read_confidence(act.body), "label": None, "comment": "", "origin": "accepted"}
+        _insert_mark(database, row, mark, {**dict(found), **values})
+        _update(database, act.item, aided_clear=0)
+    database.execute(
+        "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)",
+        (act.item, found["detection"], decision, reason),
+    )
+
+
+def _check_turn(row: sqlite3.Row | None) -> sqlite3.Row:
     """Refuse what is not the person's, and a reading with the detector before all those without it are done."""
     if row is None:
-        raise RefusalError(NOT_YOURS, "unknown", 404)
+        raise RefusalError("there is no such image on your list", "unknown", 404)
     if row["mode"] == "aided" and row["n_before"]:
         left = "1 image is left" if row["n_before"] == 1 else f"{row['n_before']} images are left"
         raise RefusalError(f"comes after the reading without the detector; {left}", "later", 403)
     return row
 
 
-def _state_of(row: ItemRow) -> str:
+def _state_of(row: sqlite3.Row) -> str:
     """Say how far an item has come: open, begun, locked or done."""
     if row["phase"] == "done":
         return "done"
@@ -312,60 +272,38 @@ def _state_of(row: ItemRow) -> str:
     return "begun" if begun else "open"
 
 
-def _clear_column(phase: str) -> str:
-    """Column that keeps "nothing suspicious" of a phase."""
-    return "clear" if phase == "unaided" else "aided_clear"
-
-
-def marks_of(rows: Any, item: str, phase: str) -> list[dict[str, Any]]:
-    """Return the marks of a phase of an item, in the order in which they were drawn."""
-    found = rows("SELECT * FROM marks WHERE item = ? AND phase = ? ORDER BY rowid", (item, phase))
-    names = ("x", "y", "rx", "ry", "angle", "confidence", "label", "comment", "origin", "detection")
-    return [{"id": row["mark"], **{name: row[name] for name in names}} for row in found]
-
-
-def _count_marks(database: sqlite3.Connection, item: str, phase: str) -> int:
-    """Count the marks of a phase."""
+def _count_marks(database: sqlite3.Connection, row: sqlite3.Row) -> int:
+    """Count the marks of the present phase."""
     query = "SELECT count(*) FROM marks WHERE item = ? AND phase = ?"
-    return int(database.execute(query, (item, phase)).fetchone()[0])
+    return int(database.execute(query, (row["item"], row["phase"])).fetchone()[0])
 
 
-def _refuse_too_many(database: sqlite3.Connection, item: str, phase: str) -> None:
+def _refuse_too_many(database: sqlite3.Connection, row: sqlite3.Row) -> None:
     """Refuse one mark more than an image may have."""
-    if _count_marks(database, item, phase) >= LARGEST_MARKS:
+    if _count_marks(database, row) >= LARGEST_MARKS:
         raise RefusalError(f"an image can have {LARGEST_MARKS} marks at most")
 
 
-def _refuse_unsaid(database: sqlite3.Connection, row: ItemRow) -> None:
+def _refuse_unsaid(database: sqlite3.Connection, row: sqlite3.Row) -> None:
     """Refuse to end a reading that has neither marks nor the word that there is nothing."""
-    if not _count_marks(database, row["item"], row["phase"]) and not row[_clear_column(row["phase"])]:
+    if not _count_marks(database, row) and not row[CLEAR[row["phase"]]]:
         raise RefusalError("draw a mark, or say that there is nothing suspicious", "unsaid")
 
 
 def _insert_mark(
-    database: sqlite3.Connection, item: str, phase: str, mark: str, values: Mapping[str, Any]
+    database: sqlite3.Connection, row: sqlite3.Row, mark: str, values: Mapping[str, Any]
 ) -> None:
-    """Write a mark; one of the same id keeps its place in the order."""
-    names = [name.strip() for name in MARK_COLUMNS.split(",")]
-    changes = ", ".join(f"{name} = excluded.{name}" for name in names)
+    """Write a mark of the present phase; one of the same id keeps its place in the order."""
+    changes = ", ".join(f"{name} = excluded.{name}" for name in MARK_COLUMNS)
+    places = ", ".join("?" * len(MARK_COLUMNS))
     database.execute(
-        f"INSERT INTO marks (item, phase, mark, {MARK_COLUMNS}) VALUES (?, ?, ?, {', '.join('?' * len(names))}) "
+        f"INSERT INTO marks (item, phase, mark, {', '.join(MARK_COLUMNS)}) VALUES (?, ?, ?, {places}) "
         f"ON CONFLICT (item, phase, mark) DO UPDATE SET {changes}",
-        (item, phase, mark, *(values[name] for name in names)),
+        (row["item"], row["phase"], mark, *(values[name] for name in MARK_COLUMNS)),
     )
 
 
-def _accepted_mark(detection: sqlite3.Row, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Mark of the reader's that stands where the detector's does."""
-    confidence = body.get("confidence")
-    if confidence is not None and (type(confidence) not in (int, float) or not 0 <= confidence <= 100):
-        raise RefusalError("confidence: a number from 0 to 100")
-    values = {name: detection[name] for name in ("x", "y", "rx", "ry", "angle")}
-    return {
-        **values,
-        "confidence": confidence,
-        "label": None,
-        "comment": "",
-        "origin": "accepted",
-        "detection": detection["detection"],
-    }
+def _update(database: sqlite3.Connection, item: str, **values: Any) -> None:
+    """Change columns of an item."""
+    changes = ", ".join(f"{name} = ?" for name in values)
+    database.execute(f"UPDATE items SET {changes} WHERE item = ?", (*values.values(), item))

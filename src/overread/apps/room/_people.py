@@ -35,16 +35,20 @@ def add_person(store: Store, name: str, role: str) -> str:
 
     Somebody whose link was revoked gets a new one, and goes on with the same worklist.
     """
-    _check_name(name)
+    if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
+        raise UsageError(
+            f"{name!r}: a name has 1 to {LONGEST_NAME} printable characters and no spaces around"
+        )
     secret = secrets.token_urlsafe(SECRET_BYTES)
     with store.transaction() as database:
-        known = database.execute("SELECT person, role, secret, revoked FROM people").fetchall()
-        for row in known:
-            if row["person"] != name and likeness_of(row["person"]) == likeness_of(name):
-                raise UsageError(f"{name!r}: there is {row['person']!r} already; spell them alike")
-            if row["person"] == name and row["role"] != role:
-                raise UsageError(f"{name!r}: is a {row['role']} already; give the {role} another name")
-            if row["person"] == name and row["secret"] is not None and role != "owner":
+        for known, known_role, known_secret in database.execute("SELECT person, role, secret FROM people"):
+            if likeness_of(known) != likeness_of(name):
+                continue
+            if known != name:
+                raise UsageError(f"{name!r}: there is {known!r} already; spell them alike")
+            if known_role != role:
+                raise UsageError(f"{name!r}: is a {known_role} already; give the {role} another name")
+            if known_secret is not None and role != "owner":
                 raise UsageError(f"{name!r}: has a link already (a new one: --revoke {name!r} first)")
         database.execute(
             "INSERT INTO people VALUES (?, ?, ?, ?, NULL) ON CONFLICT (person) DO UPDATE SET secret = excluded.secret, "
@@ -52,16 +56,8 @@ def add_person(store: Store, name: str, role: str) -> str:
             (name, role, digest_text(secret), timestamp()),
         )
         database.execute("DELETE FROM sessions WHERE person = ?", (name,))
-        log_act(database, Act(name, "", "link", "", {}), {"role": role})
+        log_act(database, Act(name, "", "link", "", {"role": role}))
     return secret
-
-
-def _check_name(name: str) -> None:
-    """Refuse a name that could not stand in a table or be told from another."""
-    if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
-        raise UsageError(
-            f"{name!r}: a name has 1 to {LONGEST_NAME} printable characters and no spaces around"
-        )
 
 
 def revoke(store: Store, name: str) -> None:
@@ -74,12 +70,13 @@ def revoke(store: Store, name: str) -> None:
         if changed.rowcount != 1:
             raise UsageError(f"{name!r}: nobody of this name has a link")
         database.execute("DELETE FROM sessions WHERE person = ?", (name,))
-        log_act(database, Act(name, "", "revoke", "", {}), {})
+        log_act(database, Act(name, "", "revoke", "", {}))
 
 
-def list_people(store: Store, role: str) -> list[str]:
+def list_people(store: Store, role: str, condition: str = "TRUE") -> list[str]:
     """Names of those with a role, in the order in which they came."""
-    rows = store.rows("SELECT person FROM people WHERE role = ? ORDER BY created, person", (role,))
+    query = f"SELECT person FROM people WHERE role = ? AND {condition} ORDER BY created, person"
+    rows = store.rows(query, (role,))
     return [row["person"] for row in rows]
 
 
@@ -94,7 +91,7 @@ def enter(store: Store, secret: str) -> tuple[str, Person] | None:
         oldest = (datetime.now(UTC) - LONGEST_SESSION).isoformat(timespec="milliseconds")
         database.execute("DELETE FROM sessions WHERE created < ?", (oldest,))
         database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", (digest_text(token), name, now, now))
-        log_act(database, Act(name, "", "enter", "", {}), {})
+        log_act(database, Act(name, "", "enter", "", {}))
     return token, Person(name, found[0]["role"], _csrf_of(token))
 
 

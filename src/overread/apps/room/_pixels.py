@@ -65,31 +65,19 @@ def list_images(folder: Path) -> dict[str, ShownFile]:
                 f"{path}, row {row}, column path: there is no image file (give its path relative to the folder, or "
                 f"make the table with: overread init {folder})"
             )
-        found[str(record["image_id"])] = ShownFile(folder / str(record["path"]), _stated_spacing(record))
+        x, y = (record.get(f"mm_per_px_{axis}") for axis in "xy")
+        stated = None if pd.isna(x) or pd.isna(y) else (float(x), float(y))
+        found[str(record["image_id"])] = ShownFile(folder / str(record["path"]), stated)
     return found
 
 
-def _stated_spacing(record: Mapping[Any, Any]) -> tuple[float, float] | None:
-    """Size of a pixel in a row of the images table."""
-    x, y = (record.get(f"mm_per_px_{axis}") for axis in "xy")
-    return None if x is None or y is None or pd.isna(x) or pd.isna(y) else (float(x), float(y))
-
-
 class ViewerPictures:
-    """Pictures of a room, by kind (``reading`` or ``training``) and image id.
-
-    Parameters
-    ----------
-    store
-        Keeps their facts.
-    files
-        Image files by kind and id.
-    """
+    """Pictures of a room, by kind (``reading`` or ``training``) and image id."""
 
     def __init__(self, store: Store, files: Mapping[str, Mapping[str, ShownFile]]) -> None:
         self._store, self._files = store, files
-        self._shelf: OrderedDict[tuple[str, str], tuple[bytes, bytes | None]] = OrderedDict()
-        self._shelf_bytes = 0
+        # Pixels, and the same compressed where somebody asked for that.
+        self._shelf: OrderedDict[tuple[str, str], tuple[bytes, bytes]] = OrderedDict()
         self._lock = threading.Lock()
         self._decoders = threading.Semaphore(DECODERS)
         self._busy: dict[tuple[str, str], threading.Lock] = {}
@@ -97,10 +85,7 @@ class ViewerPictures:
     def prepare(self, kind: str) -> dict[str, str]:
         """Read the facts of each picture that is new or has changed; return the reason by image that cannot be read.
 
-        Raises
-        ------
-        ImageError
-            Naming the file that is another one than somebody has read; nothing is changed then.
+        A file that is another one than somebody has read is refused, and nothing is changed then.
         """
         known = {
             row["image_id"]: row["signature"]
@@ -123,7 +108,11 @@ class ViewerPictures:
             except (ImageError, StorageError) as error:
                 bad[image_id] = str(error)
         if kind == "reading":
-            self._forget_detections(changed)
+            # The detector has to see pictures that are others now again.
+            with self._store.transaction() as database:
+                for table in ("detections", "detected"):
+                    values = [(image,) for image in changed]
+                    database.executemany(f"DELETE FROM {table} WHERE image_id = ?", values)
         return bad
 
     def _refuse_other_files(self, kind: str, changed: list[str]) -> None:
@@ -135,14 +124,6 @@ class ViewerPictures:
                 f"{first}: has changed since somebody read image {min(read)!r} ({len(read)} such); the "
                 "readings are kept (put the file back as it was, or give the new one an image_id of its own)"
             )
-
-    def _forget_detections(self, changed: list[str]) -> None:
-        """Forget the detector's marks on pictures that are others now; it has to see them again."""
-        with self._store.transaction() as database:
-            for table in ("detections", "detected"):
-                database.executemany(
-                    f"DELETE FROM {table} WHERE image_id = ?", [(image,) for image in changed]
-                )
 
     def of_both_kinds(self) -> list[tuple[str, str]]:
         """Pairs of a training image and an image to read whose files hold the same bytes."""
@@ -181,19 +162,16 @@ class ViewerPictures:
 
     def _check_unchanged(self, kind: str, image_id: str) -> None:
         """Refuse to show another picture than the one whose facts are known, and that others have read."""
+        signature = self.row(kind, image_id)["signature"]
         file = self._files[kind].get(image_id)
         state = None if file is None else _state_of(file)
-        signature = self.row(kind, image_id)["signature"]
         if file is None or state is None:
             raise RefusalError(CANNOT_BE_SHOWN, "image", 404)
         if signature.startswith(f"{state}:"):
             return
         if not _is_same(file, signature):
-            raise RefusalError(
-                "the file of this image has changed since the room was opened; tell the study's owner",
-                "image",
-                404,
-            )
+            told = "the file of this image has changed since the room was opened; tell the study's owner"
+            raise RefusalError(told, "image", 404)
         with self._store.transaction() as database:
             database.execute(
                 "UPDATE pictures SET signature = ? WHERE kind = ? AND image_id = ?",
@@ -208,18 +186,12 @@ class ViewerPictures:
             busy = self._busy.setdefault(key, threading.Lock())
         with busy:
             with self._lock:
-                found = self._shelf.get(key)
-                if found is not None:
-                    self._shelf.move_to_end(key)
-            if found is None:
-                found = (self._decode(kind, image_id), None)
-                self._keep(key, found)
-            if not zipped:
-                return found[0]
-            if found[1] is None:
-                found = (found[0], gzip.compress(found[0], GZIP_LEVEL))
-                self._keep(key, found)
-            return found[1] or b""
+                plain, packed = self._shelf.pop(key, (b"", b""))
+            plain = plain or self._decode(kind, image_id)
+            if zipped:
+                packed = packed or gzip.compress(plain, GZIP_LEVEL)
+            self._keep(key, (plain, packed))
+            return packed if zipped else plain
 
     def _decode(self, kind: str, image_id: str) -> bytes:
         with self._decoders:
@@ -230,20 +202,15 @@ class ViewerPictures:
                 raise RefusalError(CANNOT_BE_SHOWN, "image", 404) from error
         return np.ascontiguousarray(pixels).astype(pixels.dtype.newbyteorder("<"), copy=False).tobytes()
 
-    def _keep(self, key: tuple[str, str], found: tuple[bytes, bytes | None]) -> None:
+    def _keep(self, key: tuple[str, str], found: tuple[bytes, bytes]) -> None:
         """Put pixels on the shelf and take down what was not looked at longest."""
         with self._lock:
-            self._shelf_bytes += _size_of(found) - _size_of(self._shelf.pop(key, (b"", None)))
             self._shelf[key] = found
-            while self._shelf_bytes > LARGEST_SHELF and len(self._shelf) > 1:
+            size = sum(len(plain) + len(packed) for plain, packed in self._shelf.values())
+            while size > LARGEST_SHELF and len(self._shelf) > 1:
                 old, gone = self._shelf.popitem(last=False)
-                self._shelf_bytes -= _size_of(gone)
+                size -= sum(map(len, gone))
                 self._busy.pop(old, None)
-
-
-def _size_of(found: tuple[bytes, bytes | None]) -> int:
-    """Bytes of a picture on the shelf."""
-    return len(found[0]) + len(found[1] or b"")
 
 
 def _state_of(file: ShownFile) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +21,7 @@ from overread.apps.room._adjudication import (
 from overread.apps.room._agreement import describe_agreement
 from overread.apps.room._items import Items
 from overread.apps.room._people import LONGEST_NAME, list_people
-from overread.apps.room._pixels import ShownFile, ViewerPictures, list_images, read_images
+from overread.apps.room._pixels import ViewerPictures, list_images, read_images
 from overread.apps.room._second_reading import keep_detections, rate_marks, shown_detections
 from overread.apps.room._store import ROOM_FILE, Store
 from overread.apps.room._tables import export_tables
@@ -43,30 +43,18 @@ class Readiness:
 
 
 class Room:
-    """A study's reading room.
-
-    Parameters
-    ----------
-    folder
-        The study's.
-    store
-        Of the room.
-    training
-        Folder of training images, where it is another than the one that is kept.
-    """
+    """A study's reading room."""
 
     def __init__(self, folder: Path, store: Store, training: Path | None = None) -> None:
         self.folder, self.store = folder, store
         self.images = list_images(folder)
         kept = store.setting("training")
         self.training_folder = training or (None if kept is None else folder / kept)
-        self.training_images: dict[str, ShownFile] = (
-            {} if self.training_folder is None else list_images(self.training_folder)
-        )
+        self.training_images = {} if self.training_folder is None else list_images(self.training_folder)
         self.pictures = ViewerPictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
-        self.items = Items(store, self.labels)
-        self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None
+        self.items = Items(store, self.pictures, self.labels)
+        self._find_agreement = lru_cache(maxsize=1)(self._compute_agreement)
 
     @cached_property
     def name(self) -> str:
@@ -124,7 +112,7 @@ class Room:
                 raise UsageError(f"--labels: {label!r} is no label of 1 to {LONGEST_NAME} characters")
         self.store.set_setting("labels", list(labels))
         self.labels = tuple(labels)
-        self.items = Items(self.store, self.labels)
+        self.items = Items(self.store, self.pictures, self.labels)
 
     def with_training(self, folder: Path) -> Room:
         """Keep the folder of training images, which must be a study with marks or truth; return the room with it."""
@@ -138,11 +126,7 @@ class Room:
         """Read each image's facts once; return the reason by image that cannot be read."""
         bad = self.pictures.prepare("reading")
         bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
-        self.refuse_known_images()
-        return bad
-
-    def refuse_known_images(self) -> None:
-        """Refuse training images that are read, too: their feedback shows what others marked."""
+        # The feedback of a training image that is read, too, would show what others marked.
         both = self.pictures.of_both_kinds()
         if both:
             trained, read = both[0]
@@ -150,6 +134,7 @@ class Room:
                 f"{self.training_images[trained].path}: is image {read!r}, which readers have on their worklists "
                 f"({len(both)} such); --training takes images that nobody reads (give another folder)"
             )
+        return bad
 
     def keep_detector(self, detector: Path, fp: float | None = None) -> dict[str, str]:
         """Compute a detector's marks and plan a reading with them; return the reason by image that has none."""
@@ -163,10 +148,8 @@ class Room:
         bad = self.prepare_pictures()
         if detector is not None:
             bad |= self.keep_detector(detector, fp)
-        if self.plan.design != "unaided" and self.store.setting("detector") is None:
-            raise UsageError(f"--design {self.plan.design}: needs a --detector")
         if self.plan.design != "unaided":
-            self.refuse_undetected(bad)
+            self._refuse_undetected(bad)
         usable = [image for image in self.images if image not in bad]
         if not usable:
             raise UsageError(f"{self.folder}: no image can be read; the first: {next(iter(bad.values()))}")
@@ -181,8 +164,10 @@ class Room:
         self.store.checkpoint()
         return Readiness(bad, added, rate_marks(self.store))
 
-    def refuse_undetected(self, bad: dict[str, str]) -> None:
+    def _refuse_undetected(self, bad: dict[str, str]) -> None:
         """Refuse images that are new since the detector was run: its silence would look like a finding."""
+        if self.store.setting("detector") is None:
+            raise UsageError(f"--design {self.plan.design}: needs a --detector")
         done = {row["image_id"] for row in self.store.rows("SELECT image_id FROM detected")}
         new = [image for image in self.images if image not in done and image not in bad]
         if new:
@@ -192,10 +177,7 @@ class Room:
 
     def active_readers(self) -> list[str]:
         """Readers who have a link."""
-        linked = {
-            row["person"] for row in self.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")
-        }
-        return [name for name in list_people(self.store, "reader") if name in linked]
+        return list_people(self.store, "reader", "secret IS NOT NULL")
 
     def describe_item(self, person: str, item: str) -> dict[str, Any]:
         """Return all that a reader may know of an item now: the detector's marks only once the unaided are locked."""
@@ -213,11 +195,10 @@ class Room:
 
     def agreement(self) -> dict[str, Any] | None:
         """Describe how well the readers agree on complete images; computed again when there are more of them."""
-        state = tuple(complete_images(self.store))
-        if self._agreement is None or self._agreement[0] != state:
-            prepared = prepare_agreement(self.folder, complete_readings(self.store))
-            self._agreement = (state, describe_agreement(*prepared))
-        return self._agreement[1]
+        return self._find_agreement(tuple(complete_images(self.store)))
+
+    def _compute_agreement(self, images: tuple[str, ...]) -> dict[str, Any] | None:
+        return describe_agreement(*prepare_agreement(self.folder, complete_readings(self.store)))
 
     def export(self) -> list[Path]:
         """Write the tables into the study."""

@@ -36,11 +36,7 @@ def keep_detections(
     """Compute and keep the marks of a detector for each image that has none yet.
 
     Without ``fp`` the detector works where the room has it already, else at its own operating point.
-
-    Returns
-    -------
-    dict
-        Reason by image for which there are none.
+    Return the reason by image for which there are none.
     """
     place = detector / "detector.json" if detector.is_dir() else detector
     if not place.is_file():
@@ -147,30 +143,19 @@ def _insert_detections(
     store: Store, image: str, found: pd.DataFrame | None, mm_per_px: tuple[float, float]
 ) -> None:
     """Keep the detections of an image, as ellipses in its pixels, and that it is done."""
-    rows: list[dict[str, Any]] = []
     if found is not None and len(found):
         lengths, unit = plain(found)
         radius = lengths["radius"]
         circles = lengths.assign(semi_major=radius, semi_minor=radius, angle_deg=0.0)
         pixels = ellipses_in_pixels(named(circles, unit), mm_per_px)
-        probabilities = found["probability"] if "probability" in found else pd.Series(np.nan, found.index)
-        ordered = zip(pixels.tolist(), found["score"], probabilities, strict=True)
-        for number, (ellipse, score, probability) in enumerate(ordered, start=1):
-            x, y, rx, ry, angle = ellipse
-            rows.append(
-                {
-                    "image_id": image,
-                    "detection": f"D{number}",
-                    "x": x,
-                    "y": y,
-                    "rx": rx,
-                    "ry": ry,
-                    "angle": angle,
-                    "score": float(score),
-                    "probability": None if pd.isna(probability) else float(probability),
-                }
-            )
-    store.insert("detections", rows)
+        rows = pd.DataFrame(pixels, columns=["x", "y", "rx", "ry", "angle"])
+        rows.insert(0, "image_id", image)
+        rows.insert(1, "detection", [f"D{number + 1}" for number in range(len(rows))])
+        rows["score"] = found["score"].to_numpy(float)
+        # SQLite keeps NaN as NULL.
+        rows["probability"] = found["probability"].to_numpy(float) if "probability" in found else np.nan
+        kept: list[Any] = rows.to_dict("records")
+        store.insert("detections", kept)
     store.insert("detected", [{"image_id": image}])
 
 

@@ -142,8 +142,7 @@ class Store(Database):
     """The store of one study's room."""
 
     def __init__(self, path: Path) -> None:
-        _refuse_torn(path)
-        lost = _lacks_log(path)
+        lost = _refuse_torn(path)
         super().__init__(path, VERSION, TABLES, "a reading room")
         with self._lock, self._naming_the_file():
             self._connection.execute("BEGIN")
@@ -171,9 +170,7 @@ class Store(Database):
             self._connection.execute("PRAGMA journal_mode = DELETE")
         super().close()
 
-    def do_once(
-        self, act: Act, work: Callable[[sqlite3.Connection], dict[str, Any]], *, log_body: bool = True
-    ) -> dict[str, Any]:
+    def do_once(self, act: Act, work: Callable[[sqlite3.Connection], dict[str, Any]]) -> dict[str, Any]:
         """Do an act and log it in one transaction; done before, give the answer that it got then."""
         with self.transaction() as database:
             found = database.execute(
@@ -188,13 +185,13 @@ class Store(Database):
             database.execute(
                 "INSERT INTO acts VALUES (?, ?, ?, ?)", (act.person, act.op, act.request, json.dumps(answer))
             )
-            log_act(database, act, act.body if log_body else {})
+            log_act(database, act)
             return answer
 
     def note(self, person: str, what: str, body: Mapping[str, Any] | None = None) -> None:
         """Log what happened outside of a reader's act."""
         with self.transaction() as database:
-            log_act(database, Act(person, "", what, "", {}), body or {})
+            log_act(database, Act(person, "", what, "", body or {}))
 
     def setting(self, name: str) -> Any:
         """Value of a setting, None where it was never set."""
@@ -210,7 +207,7 @@ class Store(Database):
                 "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                 (name, json.dumps(value)),
             )
-            log_act(database, Act("", "", "setting", "", {}), {name: value})
+            log_act(database, Act("", "", "setting", "", {name: value}))
 
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add rows, all or none, each with the same columns; those that are there are replaced."""
@@ -225,38 +222,32 @@ class Store(Database):
             )
 
 
-def _refuse_torn(path: Path) -> None:
-    """Refuse a store of which a part is gone; taken as a new one, the rest would be lost as well."""
-    if path.exists() and path.stat().st_size == 0:
+def _refuse_torn(path: Path) -> bool:
+    """Refuse a store of which a part is gone; taken as a new one, the rest would be lost as well.
+
+    Returns whether the file was left with a write-ahead log that is not there: the 19th byte of an SQLite file is 2
+    while there is such a log, else 1 (https://www.sqlite.org/fileformat.html).
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not path.exists():
+        if log.exists():
+            raise FormatError(f"{path}: is not there, but {log.name} is (put the file back beside it)")
+        return False
+    with path.open("rb") as file:
+        head = file.read(19)
+    if not head:
         raise FormatError(
             f"{path}: is empty: what it held is lost (put a copy of the file back; only where nobody was ever given a "
             "link, delete it)"
         )
-    if not path.exists() and _wal_of(path).exists():
-        raise FormatError(f"{path}: is not there, but {_wal_of(path).name} is (put the file back beside it)")
+    return not log.exists() and head[18:] == b"\x02"
 
 
-def _lacks_log(path: Path) -> bool:
-    """Whether a file was left with a write-ahead log that is not there.
-
-    The 19th byte of an SQLite file is 2 while there is such a log, else 1 (https://www.sqlite.org/fileformat.html).
-    """
-    if not path.exists() or _wal_of(path).exists():
-        return False
-    with path.open("rb") as file:
-        return file.read(19)[18:] == b"\x02"
-
-
-def _wal_of(path: Path) -> Path:
-    """Write-ahead log of a store."""
-    return path.with_name(f"{path.name}-wal")
-
-
-def log_act(database: sqlite3.Connection, act: Act, body: Mapping[str, Any]) -> None:
+def log_act(database: sqlite3.Connection, act: Act) -> None:
     """Add a line to the log."""
     database.execute(
         "INSERT INTO log (at, person, what, item, op, body) VALUES (?, ?, ?, ?, ?, ?)",
-        (timestamp(), act.person, act.what, act.item, act.op, json.dumps(dict(body), sort_keys=True)),
+        (timestamp(), act.person, act.what, act.item, act.op, json.dumps(dict(act.body), sort_keys=True)),
     )
 
 
@@ -341,13 +332,7 @@ def _compare_marks(database: sqlite3.Connection, told: Told) -> Iterator[str]:
 
 
 class Told:
-    """What the log says that there must be.
-
-    Parameters
-    ----------
-    modes
-        Of the items: a lock of a sequential one begins a second reading with the same marks.
-    """
+    """What the log says that there must be; the lock of a sequential item begins a second reading with its marks."""
 
     def __init__(self, modes: dict[str, str]) -> None:
         self._modes = modes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from overread.apps.room._store import Store, timestamp
+from overread.apps.room._store import Store, digest_text, timestamp
 from overread.errors import TableError, UsageError
 from overread.files import digest_of_bytes, digest_of_file, write_together
 from overread.marks import ELLIPSE_COLUMNS, MarkSet, find_table, images_from_readings, rescale_ellipses
@@ -25,35 +24,32 @@ CONDITIONS: dict[Arm, str] = {
     "aided": "presentation = 0 AND mode != 'unaided' AND items.phase = 'done'",
     "repeats": "presentation = 1 AND mode != 'aided' AND locked IS NOT NULL",
 }
-AIDED, REPEATS = "reading/aided", "reading/repeats"
 SITTINGS_FILE = "reading/sittings.csv"
+SITTING_COLUMNS = (
+    "image_id",
+    "reader_id",
+    "arm",
+    "presentation",
+    "active_s",
+    "paused_s",
+    "nothing",
+    "comment",
+)
 
 
 def read_arm(store: Store, arm: Arm) -> MarkSet:
-    """Read marks and readings of all that is locked; what is being read is not in it. Marks are in the room's unit.
-
-    Returns
-    -------
-    MarkSet
-        With the images that were read. Readings have a row for each, with marks or without.
-    """
-    items = store.rows(
-        f"SELECT item, person, image_id, kind FROM items WHERE kind != 'training' AND {CONDITIONS[arm]} "
-        "ORDER BY image_id, person"
-    )
-    phase = "aided" if arm == "aided" else "unaided"
+    """Read marks and readings of all that is locked; what is being read is not in it. Marks are in the room's unit."""
+    condition = f"items.kind != 'training' AND {CONDITIONS[arm]}"
+    items = store.rows(f"SELECT image_id, person FROM items WHERE {condition} ORDER BY image_id, person")
     marks = store.rows(
-        f"SELECT marks.*, items.person, items.image_id, items.kind, mm_x, mm_y FROM marks JOIN items USING (item) "
+        "SELECT marks.*, items.person, items.image_id, items.kind, mm_x, mm_y FROM marks JOIN items USING (item) "
         "JOIN pictures ON pictures.kind = 'reading' AND pictures.image_id = items.image_id "
-        f"WHERE items.kind != 'training' AND {CONDITIONS[arm]} AND marks.phase = ? "
-        "ORDER BY items.image_id, person, marks.rowid",
-        (phase,),
+        f"WHERE {condition} AND marks.phase = ? ORDER BY items.image_id, person, marks.rowid",
+        ("aided" if arm == "aided" else "unaided",),
     )
-    readings = pd.DataFrame(
-        [(row["image_id"], row["person"]) for row in items], columns=["image_id", "reader_id"], dtype="str"
-    )
-    images = pd.DataFrame({"image_id": readings["image_id"].drop_duplicates()}, dtype="str")
-    return MarkSet(named(_marks_table(marks), room_unit(store)), readings, images.reset_index(drop=True))
+    readings = pd.DataFrame(map(tuple, items), columns=["image_id", "reader_id"], dtype="str")
+    images = readings[["image_id"]].drop_duplicates().reset_index(drop=True)
+    return MarkSet(named(_marks_table(marks), room_unit(store)), readings, images)
 
 
 def room_unit(store: Store) -> LengthUnit:
@@ -68,13 +64,7 @@ def hit_rule(unit: LengthUnit) -> HitRule:
 
 
 def ellipses_in_pixels(marks: pd.DataFrame, mm_per_px: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Ellipses (x, y, a, b, angle) in pixels of marks in mm or px; ``mm_per_px`` is (x, y), or a row for each mark.
-
-    Raises
-    ------
-    TableError
-        If lengths are in per cent of the width.
-    """
+    """Ellipses (x, y, a, b, angle) in pixels of marks in mm or px; ``mm_per_px`` is (x, y), or a row for each mark."""
     lengths, unit = plain(marks)
     if unit == "percent":
         raise TableError("lengths are in percent; a reading room takes mm or px")
@@ -90,7 +80,7 @@ def _marks_table(rows: list[Any]) -> pd.DataFrame:
         {
             "image_id": pd.Series([row["image_id"] for row in rows], dtype="str"),
             "reader_id": pd.Series([row["person"] for row in rows], dtype="str"),
-            "mark_id": pd.Series([mark_id(row) for row in rows], dtype="str"),
+            "mark_id": pd.Series([_mark_id(row) for row in rows], dtype="str"),
             **dict(zip(ELLIPSE_COLUMNS, mm_rows(rows).T, strict=True)),
         }
     )
@@ -111,11 +101,11 @@ def mm_rows(rows: list[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return rescale_ellipses(pixels, [row["mm_x"] for row in rows], [row["mm_y"] for row in rows])
 
 
-def mark_id(row: Any) -> str:
+def _mark_id(row: Any) -> str:
     """Id of a mark in the tables: an imported one keeps its own, a drawn one gets one that no other reader can have."""
     if row["kind"] == "imported":
         return str(row["mark"])
-    return "M" + hashlib.sha256(f"{row['item']}\0{row['mark']}".encode()).hexdigest()[:16]
+    return "M" + digest_text(f"{row['item']}\0{row['mark']}")[:16]
 
 
 def list_sittings(store: Store) -> pd.DataFrame:
@@ -126,35 +116,13 @@ def list_sittings(store: Store) -> pd.DataFrame:
     )
     found = []
     for row in rows:
-        if row["mode"] != "aided":
-            found.append((row, "unaided", row["active_ms"], row["paused_ms"], row["clear"]))
-        if row["mode"] != "unaided" and row["phase"] == "done":
-            found.append((row, "aided", row["aided_active_ms"], row["aided_paused_ms"], row["aided_clear"]))
-    return pd.DataFrame(
-        [
-            {
-                "image_id": row["image_id"],
-                "reader_id": row["person"],
-                "arm": arm,
-                "presentation": row["presentation"] + 1,
-                "active_s": active / 1000.0,
-                "paused_s": paused / 1000.0,
-                "nothing": bool(nothing),
-                "comment": row["comment"],
-            }
-            for row, arm, active, paused, nothing in found
-        ],
-        columns=[
-            "image_id",
-            "reader_id",
-            "arm",
-            "presentation",
-            "active_s",
-            "paused_s",
-            "nothing",
-            "comment",
-        ],
-    )
+        for arm, prefix in (("unaided", ""), ("aided", "aided_")):
+            if (row["mode"] != "unaided" and row["phase"] == "done") if prefix else row["mode"] != "aided":
+                active, paused, nothing = (row[prefix + name] for name in ("active_ms", "paused_ms", "clear"))
+                times = (active / 1000.0, paused / 1000.0)
+                place = (row["image_id"], row["person"], arm, row["presentation"] + 1)
+                found.append((*place, *times, bool(nothing), row["comment"]))
+    return pd.DataFrame(found, columns=list(SITTING_COLUMNS))
 
 
 def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] | None = None) -> list[Path]:
@@ -165,8 +133,9 @@ def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] 
     _refuse_strange_tables(store, folder)
     raise_for_errors(check_study(unaided.marks, unaided.readings, unaided.images, spelling=False))
     tables: dict[str, pd.DataFrame] = {"marks.csv": unaided.marks, "readings.csv": unaided.readings}
-    for arm, place in (("aided", AIDED), ("repeats", REPEATS)):
-        found = read_arm(store, "aided" if arm == "aided" else "repeats")
+    arms: tuple[Arm, Arm] = ("aided", "repeats")
+    for arm in arms:
+        found, place = read_arm(store, arm), f"reading/{arm}"
         if not found.readings.empty:
             (folder / place).mkdir(parents=True, exist_ok=True)
             tables |= {f"{place}/marks.csv": found.marks, f"{place}/readings.csv": found.readings}
@@ -195,13 +164,7 @@ def _refuse_strange_tables(store: Store, folder: Path) -> None:
 
 
 def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
-    """Take in marks and readings that a study has already, as readings that are done.
-
-    Returns
-    -------
-    tuple
-        Number of readings and marks.
-    """
+    """Take in marks and readings that a study has already, as readings that are done."""
     found = _read_earlier(folder)
     begun = {
         (row["image_id"], row["person"])
@@ -247,25 +210,22 @@ def _insert_imported(
 ) -> None:
     """Write imported readings into the store, the earlier import of the same ones replaced."""
     now = timestamp()
-    marked = {(image, reader) for image, reader in found.marks[["image_id", "reader_id"]].to_numpy()}
+    marked = set(zip(found.marks["image_id"], found.marks["reader_id"], strict=True))
     scale = np.array([spacing[image] for image in found.marks["image_id"]]).reshape(-1, 2)
     pixels = ellipses_in_pixels(found.marks, scale)
-    names = {(image, reader): _imported_item(image, reader) for image, reader in pairs}
+    # The same import gives the same ids.
+    names = {pair: "imported-" + digest_text("\0".join(pair))[:24] for pair in pairs}
     with store.transaction() as database:
         database.execute("DELETE FROM marks WHERE item IN (SELECT item FROM items WHERE kind = 'imported')")
         database.execute("DELETE FROM items WHERE kind = 'imported'")
-        for reader in dict.fromkeys(reader for _, reader in pairs):
-            database.execute(
-                "INSERT INTO people VALUES (?, 'reader', NULL, ?, NULL) ON CONFLICT (person) DO NOTHING",
-                (reader, now),
-            )
+        database.executemany(
+            "INSERT INTO people VALUES (?, 'reader', NULL, ?, NULL) ON CONFLICT (person) DO NOTHING",
+            [(reader, now) for _, reader in pairs],
+        )
         database.executemany(
             "INSERT INTO items (item, person, image_id, kind, mode, presentation, position, phase, clear, locked, "
             "finished) VALUES (?, ?, ?, 'imported', 'unaided', 0, 0, 'done', ?, ?, ?)",
-            [
-                (names[image, reader], reader, image, int((image, reader) not in marked), now, now)
-                for image, reader in pairs
-            ],
+            [(names[pair], pair[1], pair[0], int(pair not in marked), now, now) for pair in pairs],
         )
         database.executemany(
             "INSERT INTO marks VALUES (?, 'unaided', ?, ?, ?, ?, ?, ?, ?, ?, '', 'imported', NULL)",
@@ -274,19 +234,9 @@ def _insert_imported(
                     names[row["image_id"], row["reader_id"]],
                     row["mark_id"],
                     *ellipse.tolist(),
-                    _none_if_nan(row.get("confidence")),
+                    row.get("confidence"),  # SQLite keeps NaN as NULL
                     row.get("label") or None,
                 )
                 for row, ellipse in zip(found.marks.to_dict("records"), pixels, strict=True)
             ],
         )
-
-
-def _imported_item(image: str, reader: str) -> str:
-    """Id of an imported reading; the same import gives the same."""
-    return "imported-" + hashlib.sha256(f"{image}\0{reader}".encode()).hexdigest()[:24]
-
-
-def _none_if_nan(value: Any) -> float | None:
-    """Return a number, or None where there is none."""
-    return None if value is None or np.isnan(value) else float(value)

@@ -11,12 +11,8 @@ from overread.apps.room._store import RefusalError
 
 ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 LONGEST_TEXT = 2000
-# Far more than any reader draws on one image; keeps a broken page from filling the disk. Set by judgement.
-LARGEST_MARKS = 200
 # An ellipse thinner than this cannot be drawn on purpose, px. Set by judgement.
 SMALLEST_AXIS = 0.25
-# One report of time covers at most this; pages send it every few seconds.
-LARGEST_MS = 3_600_000
 
 
 def check_id(value: Any, what: str) -> str:
@@ -42,11 +38,6 @@ def read_whole(body: Mapping[str, Any], name: str, high: int) -> int:
     return value
 
 
-def read_ms(body: Mapping[str, Any], name: str) -> int:
-    """Read a duration in milliseconds."""
-    return read_whole(body, name, LARGEST_MS)
-
-
 def read_flag(body: Mapping[str, Any], name: str) -> bool:
     """Read true or false."""
     value = body.get(name)
@@ -67,22 +58,29 @@ def read_text(body: Mapping[str, Any], name: str) -> str:
     return value
 
 
+def read_confidence(body: Mapping[str, Any]) -> float | None:
+    """Read a confidence, which may be missing."""
+    return None if body.get("confidence") is None else _read_number(body, "confidence", 0.0, 100.0)
+
+
 def check_mark(
     body: Mapping[str, Any], width: int, height: int, labels: Sequence[str]
 ) -> dict[str, float | str | None]:
     """Return the values of a mark on an image of this size."""
     longest = math.hypot(width, height)
-    confidence = None if body.get("confidence") is None else _read_number(body, "confidence", 0.0, 100.0)
     label = body.get("label")
     if label is not None and label not in labels:
         raise RefusalError(f"label: one of {', '.join(labels)}" if labels else "label: this study has none")
+    limits = {
+        "x": (0.0, width),
+        "y": (0.0, height),
+        "rx": (SMALLEST_AXIS, longest),
+        "ry": (SMALLEST_AXIS, longest),
+        "angle": (-360.0, 360.0),
+    }
     return {
-        "x": _read_number(body, "x", 0.0, width),
-        "y": _read_number(body, "y", 0.0, height),
-        "rx": _read_number(body, "rx", SMALLEST_AXIS, longest),
-        "ry": _read_number(body, "ry", SMALLEST_AXIS, longest),
-        "angle": _read_number(body, "angle", -360.0, 360.0),
-        "confidence": confidence,
+        **{name: _read_number(body, name, *bounds) for name, bounds in limits.items()},
+        "confidence": read_confidence(body),
         "label": label,
         "comment": read_text(body, "comment"),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,13 +74,7 @@ def _generator(*parts: object) -> np.random.Generator:
 def assign_images(
     images: Sequence[str], readers: Sequence[str], given: Mapping[str, Sequence[str]], plan: Plan
 ) -> dict[str, list[str]]:
-    """Choose the readers that each image still needs, so that nobody has more than one image more than another.
-
-    Returns
-    -------
-    dict
-        New images by reader.
-    """
+    """Choose the readers that each image still needs, so that nobody has more than one image more than another."""
     chosen: dict[str, list[str]] = {reader: [] for reader in readers}
     if plan.fewest == 0:
         for reader in readers:
@@ -104,10 +98,7 @@ def assign_images(
 def order_presentations(images: Sequence[str], reader: str, plan: Plan) -> list[tuple[str, int]]:
     """Shuffle a reader's images, with blind repeats: images of the first half come again in the second.
 
-    Returns
-    -------
-    list of (image, presentation)
-        0 the first time, 1 the second.
+    The number beside an image is 0 the first time, 1 the second.
     """
     random = _generator("order", plan.seed, reader, len(images))
     order = [(images[i], 0) for i in random.permutation(len(images))]
@@ -122,14 +113,8 @@ def order_presentations(images: Sequence[str], reader: str, plan: Plan) -> list[
 def fill_worklists(
     store: Store, images: Sequence[str], training: Sequence[str], readers: Sequence[str], plan: Plan
 ) -> dict[str, int]:
-    """Give each reader what the plan wants and they do not have; what was given stays.
-
-    Returns
-    -------
-    dict
-        Number of new presentations by reader.
-    """
-    given: dict[str, list[str]] = {}
+    """Give each reader what the plan wants and they do not have; what was given stays. Return how many are new."""
+    given: defaultdict[str, list[str]] = defaultdict(list)
     trained: set[str] = set()
     # What a reader whose link was revoked has not read is given to others.
     rows = store.rows(
@@ -140,7 +125,7 @@ def fill_worklists(
         if row["kind"] == "training":
             trained.add(row["person"])
         else:
-            given.setdefault(row["image_id"], []).append(row["person"])
+            given[row["image_id"]].append(row["person"])
     added: dict[str, int] = {}
     for reader, own in assign_images(images, readers, given, plan).items():
         new = [] if reader in trained else [(image, 0, "training", "unaided") for image in training]
@@ -170,30 +155,31 @@ def _read_once(store: Store, reader: str, images: Sequence[str]) -> list[str]:
 
 def _append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, str]]) -> None:
     """Put presentations at the end of a worklist, under ids that tell nothing."""
-    rows: list[Any] = []
+    if not new:
+        return
     with store.transaction() as database:
-        last = database.execute("SELECT max(position) FROM items WHERE person = ?", (reader,)).fetchone()[0]
-        start = 1 if last is None else int(last) + 1
-        for position, (image, presentation, kind, mode) in enumerate(new, start=start):
-            phase = "aided" if mode == "aided" else "unaided"
-            rows.append((secrets.token_urlsafe(12), reader, image, kind, mode, presentation, position, phase))
+        query = "SELECT coalesce(max(position), 0) FROM items WHERE person = ?"
+        last = database.execute(query, (reader,)).fetchone()[0]
+        rows = [
+            (
+                secrets.token_urlsafe(12),
+                reader,
+                *one,
+                last + number,
+                "aided" if one[3] == "aided" else "unaided",
+            )
+            for number, one in enumerate(new, start=1)
+        ]
         database.executemany(
-            "INSERT INTO items (item, person, image_id, kind, mode, presentation, position, phase) "
+            "INSERT INTO items (item, person, image_id, presentation, kind, mode, position, phase) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
-        if rows:
-            log_act(database, Act(reader, "", "worklist", "", {}), {"items": [row[0] for row in rows]})
+        log_act(database, Act(reader, "", "worklist", "", {"items": [row[0] for row in rows]}))
 
 
 class TrainingSet:
-    """Known objects of a folder of training images.
-
-    Parameters
-    ----------
-    folder
-        A study: its truth table where it has one, else what at least two readers of its marks agree on.
-    """
+    """Known objects of a study to train on: its truth, else what at least two readers of its marks agree on."""
 
     def __init__(self, folder: Path) -> None:
         path = find_table(folder, "truth")

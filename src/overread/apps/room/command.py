@@ -22,7 +22,7 @@ from overread._commands import (
     print_warnings,
     run_demo,
 )
-from overread._terminal import print_line
+from overread._terminal import ProgressBar, print_line
 from overread._text import shell_word
 from overread.errors import InvalidInputError, UsageError
 
@@ -67,7 +67,6 @@ class PlanOptions:
 
     def keep(self, room: Room) -> Room:
         """Keep what the command says of the plan, the labels and the training."""
-        from overread._terminal import ProgressBar
         from overread.apps.room._worklists import parse_assignment
 
         fewest, most = (None, None) if self.assign is None else parse_assignment(self.assign)
@@ -118,7 +117,7 @@ class Management:
             people.revoke(room.store, name)
             print_plain(f"{name}: the link is no longer valid")
         if self.import_marks:
-            _prepare_pictures(room)
+            _prepare_pictures(room, None, None)
             n_readings, n_marks = take_in_marks(room.store, room.folder)
             print_plain(f"took in {n_readings} readings with {n_marks} marks")
         new = {
@@ -192,7 +191,7 @@ def read(
         port, url, proxy = _keep_address(room, port, url, proxy)
         if management is not None and management != Management():
             if detector is not None:
-                _keep_detector(room, detector, fp)
+                _prepare_pictures(room, detector, fp)
             management.do(room, f"http://{host}:{port}" if url is None else url)
             return
         check_reachable(host, url)
@@ -240,49 +239,33 @@ def export_tables(room: Room) -> None:
         )
 
 
-def _prepare_pictures(room: Room) -> None:
-    """Read the facts of the images, and say which cannot be read."""
-    from overread._terminal import ProgressBar
-
-    with ProgressBar():
-        bad = room.prepare_pictures()
-    _complain(bad)
-
-
-def _keep_detector(room: Room, detector: Path, fp: float | None) -> None:
-    """Run a detector for a room that opens later, and say which images it cannot read."""
-    from overread._terminal import ProgressBar
+def _prepare_pictures(room: Room, detector: Path | None, fp: float | None) -> None:
+    """Read the facts of the images, run a detector for a room that opens later, and say which cannot be read."""
     from overread.apps.room._second_reading import rate_marks
 
     with print_warnings(), ProgressBar():
-        bad = room.prepare_pictures() | room.keep_detector(detector, fp)
-    _complain(bad)
-    _print_mark_rate(rate_marks(room.store))
+        bad = room.prepare_pictures()
+        if detector is not None:
+            bad |= room.keep_detector(detector, fp)
+    _tell_images(bad, None if detector is None else rate_marks(room.store))
 
 
-def _print_mark_rate(rate: MarkRate | None) -> None:
-    """Say how many marks the detector makes here, beside how many it made where its threshold was locked."""
+def _tell_images(bad: dict[str, str], rate: MarkRate | None) -> None:
+    """Say which images readers will not see, and how many marks the detector makes beside those where it was locked."""
+    for reason in bad.values():
+        print_plain(f"overread: left out: {reason}", stderr=True)
     if rate is not None:
         print_plain(rate.tell(), style="yellow" if rate.differs else None)
 
 
 def prepare(room: Room, detector: Path | None, fp: float | None) -> None:
     """Make a room ready, and say what is left out."""
-    from overread._terminal import ProgressBar
-
     with print_warnings(), ProgressBar():
         ready = room.prepare(detector, fp)
-    _complain(ready.bad_images)
-    _print_mark_rate(ready.marks)
+    _tell_images(ready.bad_images, ready.marks)
     for name, count in ready.added.items():
         if count:
             print_plain(f"{name}: {count} images on the worklist")
-
-
-def _complain(bad: dict[str, str]) -> None:
-    """Print a line for each image that readers will not see."""
-    for reason in bad.values():
-        print_plain(f"overread: left out: {reason}", stderr=True)
 
 
 def open_to_readers(
@@ -297,9 +280,7 @@ def open_to_readers(
     """Prepare a room and serve it until it is stopped."""
     from overread.apps.room._app import Address, serve
 
-    if not room.active_readers() and not room.store.rows(
-        "SELECT 1 FROM people WHERE secret IS NOT NULL LIMIT 1"
-    ):
+    if not room.store.rows("SELECT 1 FROM people WHERE secret IS NOT NULL LIMIT 1"):
         raise UsageError(
             f"nobody can enter yet (make readers: overread read {room.folder} --add-reader NAME)"
         )
