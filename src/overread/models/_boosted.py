@@ -7,6 +7,7 @@ JSON like any other and is scored without scikit-learn.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,7 @@ Ints = NDArray[np.int64]
 NODE_FIELDS = ("feature_", "threshold_", "left_", "right_", "value_", "missing_left_")
 
 
+@dataclass(eq=False, repr=False)
 class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
     """Gradient boosted trees on instances; the probability of a bag is pooled from those of its instances.
 
@@ -93,24 +95,14 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         "gains_": FloatArray("d"),
     }
 
-    def __init__(
-        self,
-        n_trees: int = 100,
-        *,
-        learning_rate: float = 0.1,
-        max_leaves: int = 15,
-        min_instances: int = 20,
-        l2: float = 1.0,
-        pooling: PoolingName = "noisy_or",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_instances = min_instances
-        self.l2 = l2
-        self.pooling = pooling
-        self.random_state = random_state
+    n_trees: int = 100
+    _: KW_ONLY
+    learning_rate: float = 0.1
+    max_leaves: int = 15
+    min_instances: int = 20
+    l2: float = 1.0
+    pooling: PoolingName = "noisy_or"
+    random_state: int | None = None
 
     def fit(self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None) -> BoostedBags:
         """Grow the trees.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -111,6 +111,7 @@ class _Readers:
         return np.column_stack([reader.scores[:, position] for reader in self.fitted])
 
 
+@dataclass(eq=False, repr=False)
 class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
     """One `RVMMIL` per reader on the images that reader read, mixed by a logistic network on golden GTs (B2).
 
@@ -184,40 +185,22 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         "converged_": Flag(),
     }
 
-    def __init__(
-        self,
-        update: UpdateName = "mackay",
-        *,
-        prune_bound: float = 1e6,
-        alpha_init: float = 1.0,
-        screen: int | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        pooling: PoolingName = "noisy_or",
-        scores: ScoresName = "in_sample",
-        cv: int = 5,
-        min_positives: int = 10,
-        ridge: float = 1e-3,
-        n_bootstrap: int = 200,
-        confidence: float = 0.95,
-        random_state: int | None = None,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.update = update
-        self.prune_bound = prune_bound
-        self.alpha_init = alpha_init
-        self.screen = screen
-        self.tol = tol
-        self.max_iter = max_iter
-        self.pooling = pooling
-        self.scores = scores
-        self.cv = cv
-        self.min_positives = min_positives
-        self.ridge = ridge
-        self.n_bootstrap = n_bootstrap
-        self.confidence = confidence
-        self.random_state = random_state
-        self.memory_mb = memory_mb
+    update: UpdateName = "mackay"
+    _: KW_ONLY
+    prune_bound: float = 1e6
+    alpha_init: float = 1.0
+    screen: int | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    pooling: PoolingName = "noisy_or"
+    scores: ScoresName = "in_sample"
+    cv: int = 5
+    min_positives: int = 10
+    ridge: float = 1e-3
+    n_bootstrap: int = 200
+    confidence: float = 0.95
+    random_state: int | None = None
+    memory_mb: float | None = None
 
     def fit(self, X: Bags, y: Any = None, *, reader_bags: Mapping[str, Bags]) -> ReaderMixture:
         """Fit the readers' models and the mixture.

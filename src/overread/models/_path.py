@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -61,6 +61,7 @@ class PathProgress:
     report: FitReport
 
 
+@dataclass(eq=False, repr=False)
 class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     """All models of `SoftMILLogisticRegression` along a decreasing grid of penalties.
 
@@ -112,36 +113,20 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         "fit_reports_": Records(FitReport, "L"),
     }
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        n_alphas: int = 30,
-        min_ratio: float = MIN_RATIO,
-        penalty: str | Penalty = "l1",
-        normalization: NormalizationName = "bags",
-        divide_by_features: bool = False,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        random_state: int | np.random.RandomState | None = None,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.min_ratio = min_ratio
-        self.penalty = penalty
-        self.normalization = normalization
-        self.divide_by_features = divide_by_features
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling = pooling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_mb = memory_mb
+    alphas: Any = None
+    _: KW_ONLY
+    n_alphas: int = 30
+    min_ratio: float = MIN_RATIO
+    penalty: str | Penalty = "l1"
+    normalization: NormalizationName = "bags"
+    divide_by_features: bool = False
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    tol: float = 1e-6
+    max_iter: int = 200
+    random_state: int | np.random.RandomState | None = None
+    memory_mb: float | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
@@ -291,6 +276,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
 RULES = {"1se": 1.0, "best": 0.0}
 
 
+@dataclass(eq=False, repr=False)
 class SoftMILPathCV(LinearBagClassifier):
     """`SoftMILLogisticRegression` with its penalty chosen by cross-validation along a path.
 
@@ -341,42 +327,23 @@ class SoftMILPathCV(LinearBagClassifier):
     [0]
     """
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        n_alphas: int = 30,
-        min_ratio: float = MIN_RATIO,
-        cv: Any = 5,
-        rule: Literal["1se", "best"] = "1se",
-        penalty: str | Penalty = "l1",
-        normalization: NormalizationName = "bags",
-        divide_by_features: bool = False,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        n_init: int = 1,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        random_state: int | None = None,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.min_ratio = min_ratio
-        self.cv = cv
-        self.rule = rule
-        self.penalty = penalty
-        self.normalization = normalization
-        self.divide_by_features = divide_by_features
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling = pooling
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_mb = memory_mb
+    alphas: Any = None
+    _: KW_ONLY
+    n_alphas: int = 30
+    min_ratio: float = MIN_RATIO
+    cv: Any = 5
+    rule: Literal["1se", "best"] = "1se"
+    penalty: str | Penalty = "l1"
+    normalization: NormalizationName = "bags"
+    divide_by_features: bool = False
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    n_init: int = 1
+    tol: float = 1e-6
+    max_iter: int = 200
+    random_state: int | None = None
+    memory_mb: float | None = None
 
     def fit(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,7 @@ Floats = NDArray[np.float64]
 DEFAULT_FRACTION = 0.1
 
 
+@dataclass(eq=False, repr=False)
 class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLogisticRegression"):
     """Noisy-or multiple-instance logistic regression on soft labels, kept compact by L1 or the elastic net.
 
@@ -124,36 +126,20 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         "fit_report_": Record(FitReport),
     }
 
-    def __init__(
-        self,
-        alpha: float | None = None,
-        *,
-        penalty: str | Penalty = "l1",
-        normalization: NormalizationName = "bags",
-        divide_by_features: bool = False,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        n_init: int = 1,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.normalization = normalization
-        self.divide_by_features = divide_by_features
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling = pooling
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.memory_mb = memory_mb
+    alpha: float | None = None
+    _: KW_ONLY
+    penalty: str | Penalty = "l1"
+    normalization: NormalizationName = "bags"
+    divide_by_features: bool = False
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    n_init: int = 1
+    tol: float = 1e-6
+    max_iter: int = 200
+    warm_start: bool = False
+    random_state: int | np.random.RandomState | None = None
+    memory_mb: float | None = None
 
     def fit(
         self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,6 +158,7 @@ def _as_text(ids: pd.Index[Any]) -> NDArray[Any]:
     return names
 
 
+@dataclass(eq=False, repr=False)
 class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     """Hidden labels of bags from votes alone (Dawid and Skene 1979, two classes).
 
@@ -203,20 +205,12 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         "prevalence_interval_": FloatArray(2),
     }
 
-    def __init__(
-        self,
-        *,
-        sensitivity_prior: tuple[float, float] = (1.0, 1.0),
-        specificity_prior: tuple[float, float] = (1.0, 1.0),
-        prevalence_prior: tuple[float, float] = (1.0, 1.0),
-        tol: float = 1e-9,
-        max_iter: int = 2000,
-    ) -> None:
-        self.sensitivity_prior = sensitivity_prior
-        self.specificity_prior = specificity_prior
-        self.prevalence_prior = prevalence_prior
-        self.tol = tol
-        self.max_iter = max_iter
+    _: KW_ONLY
+    sensitivity_prior: tuple[float, float] = (1.0, 1.0)
+    specificity_prior: tuple[float, float] = (1.0, 1.0)
+    prevalence_prior: tuple[float, float] = (1.0, 1.0)
+    tol: float = 1e-9
+    max_iter: int = 2000
 
     def fit(self, votes: Any, y: None = None) -> DawidSkene:
         """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
@@ -256,6 +250,7 @@ class _Prevalence:
         return LabelPart(np.ones((len(posterior), 1)), np.array([[information]]))
 
 
+@dataclass(eq=False, repr=False)
 class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     """Learning from crowds (Raykar et al. 2010) on bags: the model's probability is the prior of each bag's label.
 
@@ -307,34 +302,19 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         **ReaderSkills.skill_fields,
     }
 
-    def __init__(
-        self,
-        alpha: float | None = None,
-        *,
-        penalty: str | Penalty = "l1",
-        sensitivity_prior: tuple[float, float] = (1.0, 1.0),
-        specificity_prior: tuple[float, float] = (1.0, 1.0),
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        round_tol: float = 1e-7,
-        max_rounds: int = 500,
-        random_state: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.sensitivity_prior = sensitivity_prior
-        self.specificity_prior = specificity_prior
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling: PoolingName = pooling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.round_tol = round_tol
-        self.max_rounds = max_rounds
-        self.random_state = random_state
+    alpha: float | None = None
+    _: KW_ONLY
+    penalty: str | Penalty = "l1"
+    sensitivity_prior: tuple[float, float] = (1.0, 1.0)
+    specificity_prior: tuple[float, float] = (1.0, 1.0)
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    tol: float = 1e-6
+    max_iter: int = 200
+    round_tol: float = 1e-7
+    max_rounds: int = 500
+    random_state: int | None = None
 
     def fit(self, X: Any, votes: Any, *, bags: Any = None) -> RaykarCrowd:
         """Fit the model.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +43,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+@dataclass(eq=False, repr=False)
 class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
     """Multiple-instance logistic regression with a prior width per feature, learned from the data (B1).
 
@@ -123,32 +124,18 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         "fit_report_": Record(RVMReport),
     }
 
-    def __init__(
-        self,
-        update: UpdateName = "mackay",
-        *,
-        prune_bound: float = 1e6,
-        alpha_init: float = 1.0,
-        screen: int | None = None,
-        threshold: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.update = update
-        self.prune_bound = prune_bound
-        self.alpha_init = alpha_init
-        self.screen = screen
-        self.threshold = threshold
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling = pooling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory_mb = memory_mb
+    update: UpdateName = "mackay"
+    _: KW_ONLY
+    prune_bound: float = 1e6
+    alpha_init: float = 1.0
+    screen: int | None = None
+    threshold: float | None = None
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    memory_mb: float | None = None
 
     def fit(self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None) -> RVMMIL:
         """Fit the model. Reader weights that `Bags` carry are not used: the paper's B1 has none.
