@@ -16,7 +16,6 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    HalvingGridSearchCV,
     KFold,
     RandomizedSearchCV,
     ShuffleSplit,
@@ -38,7 +37,7 @@ from sklearn.utils import _safe_indexing, indexable, resample, shuffle
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from overread.bags import Bags, PerInstance, SoftStratifiedGroupKFold, out_of_fold, soft_kl_scorer
+from overread.bags import PerInstance, SoftStratifiedGroupKFold, out_of_fold, soft_kl_scorer
 from overread.errors import InvalidInputError
 from overread.models import SoftMILLogisticRegression
 
@@ -151,13 +150,6 @@ def test_searches(soft_problem, pipeline):
     assert search.predict_proba(soft_problem).shape == (120, 2)
     random = RandomizedSearchCV(pipeline, {"model__ridge": [0.1, 10.0]}, n_iter=2, cv=cv, random_state=0)
     assert np.isfinite(random.fit(soft_problem, soft_problem.labels).best_score_)
-
-
-def test_successive_halving(soft_problem, pipeline):
-    search = HalvingGridSearchCV(
-        pipeline, {"model__ridge": [0.1, 10.0]}, cv=KFold(3), min_resources=60, random_state=0
-    )
-    assert np.isfinite(search.fit(soft_problem, soft_problem.labels).best_score_)
 
 
 def test_curves_and_permutations(soft_problem, pipeline):
@@ -333,9 +325,3 @@ def test_soft_target_gives_plain_folds_by_default(soft_problem):
 
     assert type(check_cv(3, soft_problem.labels, classifier=True)) is KFold
     assert type(check_cv(3, soft_problem.labels > 0.5, classifier=True)) is StratifiedKFold
-
-
-def test_unequal_and_equal_bags_alike_never_become_arrays():
-    equal = Bags.from_list([np.zeros((2, 3))] * 4)
-    with pytest.raises(TypeError, match="Bags is not an array"):
-        np.asarray(equal)

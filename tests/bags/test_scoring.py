@@ -180,13 +180,6 @@ def test_out_of_fold_refusals(soft_problem, bag_mean_logistic):
         out_of_fold(model, soft_problem, 1 - soft_problem.labels)
 
 
-def test_out_of_fold_keeps_bags_that_are_not_sorted(bag_mean_logistic):
-    rng = np.random.default_rng(0)
-    bags = Bags.from_ids(rng.normal(size=(30, 2)), rng.integers(0, 8, 30))
-    y = np.linspace(0, 1, len(bags))
-    assert out_of_fold(bag_mean_logistic(), bags, y, cv=2).shape == (len(bags), 2)
-
-
 @pytest.fixture
 def named(soft_problem):
     return soft_problem.with_instances(soft_problem.instances, feature_names=["a", "b", "c"])

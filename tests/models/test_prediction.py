@@ -68,15 +68,6 @@ def test_score_is_minus_the_mean_divergence(model, mil):
     assert model.score(mil.bags, y) == -mean_soft_kl(y, log_proba=model.predict_log_proba(mil.bags))
 
 
-def test_classes_come_back_as_they_were(mil):
-    y = np.where(mil.y > 0, "nodule", "clear")
-    model = SoftMILLogisticRegression(alpha=0.02).fit(mil.X, y, bags=mil.ids)
-    assert model.classes_.tolist() == ["clear", "nodule"]
-    assert set(model.predict(mil.X, bags=mil.ids)) <= {"clear", "nodule"}
-    soft = SoftMILLogisticRegression(alpha=0.02).fit(mil.X, mil.y, bags=mil.ids)
-    assert soft.classes_.tolist() == [0, 1]
-
-
 def test_wrong_numbers_of_features(model, mil):
     with pytest.raises(ValueError, match="expecting 6 features"):
         model.predict_proba(mil.X[:, :4], bags=mil.ids)

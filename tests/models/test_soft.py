@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
@@ -43,24 +42,6 @@ def test_ids_bags_frames_and_lists_are_the_same_input(mil):
 def test_bags_given_twice_are_refused(mil):
     with pytest.raises(InvalidInputError, match="leave bags= out"):
         SoftMILLogisticRegression().fit(mil.bags, mil.y, bags=mil.ids)
-
-
-def test_without_bags_every_row_is_its_own(mil):
-    y = (mil.X[:, 0] > 0.3).astype(int)
-    alone = SoftMILLogisticRegression(alpha=0.05).fit(mil.X, y)
-    numbered = SoftMILLogisticRegression(alpha=0.05).fit(mil.X, y, bags=np.arange(len(y)))
-    assert alone.coef_.tolist() == numbered.coef_.tolist()
-    assert (
-        alone.predict_proba(mil.X).tolist()
-        == numbered.predict_proba(mil.bags.instances, np.arange(len(y))).tolist()
-    )
-
-
-def test_not_fitted(mil):
-    model = SoftMILLogisticRegression()
-    for method in ("predict", "predict_proba", "decision_function", "instance_predict_proba"):
-        with pytest.raises(NotFittedError):
-            getattr(model, method)(mil.X)
 
 
 @pytest.mark.parametrize("normalization", ["none", "bags", "class"])

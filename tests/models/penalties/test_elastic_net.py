@@ -7,8 +7,6 @@ proximal gradient method for bags.
 import mpmath
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from overread.errors import InvalidInputError
 from overread.models import (
@@ -130,37 +128,6 @@ def test_it_shares_among_equal_columns(singles):
     model = SoftMILLogisticRegression(0.05, penalty=ElasticNet(0.5), tol=1e-9).fit(doubled, y)
     np.testing.assert_allclose(model.coef_[0, :5], model.coef_[0, 5:], atol=1e-7)
     assert model.coef_.any()
-
-
-def test_sampled_rows_and_many_columns_do_not_change_the_answer():
-    """More than 10,000 rows: the curvature is sampled, the answer is not."""
-    random = np.random.default_rng(1)
-    X = random.normal(size=(21_000, 20)).astype(np.float32)
-    y = (X[:, 0] - X[:, 1] + random.normal(size=len(X)) > 1).astype(float)
-    fits = [
-        SoftMILLogisticRegression(0.05, penalty=ElasticNet(0.5), tol=1e-9, random_state=seed).fit(X, y)
-        for seed in (0, 1)
-    ]
-    assert fits[0].fit_report_.rows_sampled
-    np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, atol=1e-8)
-
-
-def test_along_a_path(mil):
-    path = SoftMILPath(penalty=ElasticNet(0.3), n_alphas=8, tol=1e-8).fit(mil.X, mil.y, bags=mil.ids)
-    assert all(report.converged for report in path.fit_reports_)
-    assert not path.coef_path_[0].any()
-    single = path.model(5)
-    assert single.penalty == ElasticNet(0.3)
-    again = clone(single).fit(mil.X, mil.y, bags=mil.ids)
-    assert again.fit_report_.objective == pytest.approx(path.objectives_[5], rel=1e-6)
-
-
-def test_a_grid_of_penalties_in_scikit_learn(singles):
-    X, y = singles
-    grid = {"penalty": ["l1", ElasticNet(0.5), ElasticNet(0.1)]}
-    search = GridSearchCV(SoftMILLogisticRegression(0.01), grid, cv=3).fit(X, (y > 0).astype(int))
-    assert search.best_params_["penalty"] in grid["penalty"]
-    assert "ElasticNet(l1_ratio=0.5)" in repr(SoftMILLogisticRegression(penalty=ElasticNet(0.5)))
 
 
 def test_the_crowd_model_never_falls(mil):

@@ -32,15 +32,6 @@ def test_repetition_is_weight(make_mil):
     np.testing.assert_allclose(weighted.alpha_, repeated.alpha_, rtol=1e-5)
 
 
-def test_matrix_with_ids_equals_bags(make_mil):
-    mil = make_mil(hard=True)
-    one, two = RVMMIL().fit(mil.bags, mil.y), RVMMIL().fit(mil.X, mil.y, bags=mil.ids)
-    np.testing.assert_array_equal(one.coef_, two.coef_)
-    np.testing.assert_array_equal(one.predict(mil.bags), two.predict(mil.X, bags=mil.ids))
-    with pytest.raises(InvalidInputError, match="fitted with bags"):
-        two.predict(mil.X)
-
-
 def test_soft_labels_are_refused_or_cut(mil):
     with pytest.raises(InvalidInputError, match="soft labels: use"):
         RVMMIL().fit(mil.bags, mil.y)
@@ -100,15 +91,6 @@ def test_one_class_gives_the_null_model_and_a_warning(label, make_mil):
     assert not model.coef_.any()
     assert np.isfinite(model.intercept_).all()
     assert (model.predict(mil.bags) == label).all()
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_cells_that_are_no_numbers(bad, make_mil):
-    mil = make_mil(hard=True)
-    X = mil.X.copy()
-    X[3, 2] = bad
-    with pytest.raises(InvalidInputError, match="3"):
-        RVMMIL().fit(X, mil.y, bags=mil.ids)
 
 
 @pytest.mark.parametrize(
