@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 from overread.models import ElasticNet, SoftMILLogisticRegression, SoftMILObjective, single_threaded_blas
 from overread.models._problem import (
     make_design,
-    prepare_for,
+    prepare,
 )
 
 
@@ -27,7 +27,7 @@ def test_the_units_lead_back_to_the_users_objective(mil, normalization, divide_b
     """The solver's weights sum to 1; unit and alpha_unit turn its objective and lambda into the user's."""
     settings = {"normalization": normalization, "divide_by_features": divide_by_features, "penalty": penalty}
     model = SoftMILLogisticRegression(standardize=False, fit_intercept=False, **settings)
-    problem = prepare_for(model, mil.bags, mil.y, None, None)
+    problem = prepare(model, mil.bags, mil.y, None, None)
     alpha = 0.3 * problem.alpha_max
     solution = problem.solver(0).solve(alpha * problem.alpha_unit, tol=1e-8, max_iter=100)
     objective = SoftMILObjective(mil.bags, mil.y, alpha=alpha, **settings)

@@ -21,7 +21,7 @@ from overread.models._plots import plot_path
 from overread.models._problem import (
     check_number,
     make_report,
-    prepare_for,
+    prepare,
     read_options,
     single_threaded_blas,
     warn_about,
@@ -156,7 +156,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         """
         given = read_bags(self, X, bags, reset=True)
         options = read_options(self)
-        problem = prepare_for(self, given, y, sample_weight, reader_weight)
+        problem = prepare(self, given, y, sample_weight, reader_weight)
         solver = problem.solver(options.seed)
         self.alpha_max_ = solver.alpha_max / problem.alpha_unit
         self.alphas_ = self._grid(self.alpha_max_)
@@ -171,14 +171,9 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
                 coefficients, intercept = problem.design.to_user(solution.w, solution.b)
                 coefs.append(coefficients)
                 intercepts.append(intercept)
+                objectives = (problem.unit * solution.objective,)
                 report = make_report(
-                    problem,
-                    solver,
-                    solution,
-                    alpha=float(alpha),
-                    alpha_max=self.alpha_max_,
-                    options=options,
-                    start_objectives=(problem.unit * solution.objective,),
+                    problem, solver, solution, float(alpha), self.alpha_max_, options, objectives
                 )
                 reports.append(report)
                 if callback is not None:
@@ -209,7 +204,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None
     ) -> Floats:
         """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
-        problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
+        problem = prepare(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
         return self._grid(problem.alpha_max)
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:

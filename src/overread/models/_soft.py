@@ -17,7 +17,7 @@ from overread.models._problem import (
     check_number,
     fit_one_alpha,
     make_report,
-    prepare_for,
+    prepare,
     read_options,
     single_threaded_blas,
     warn_about,
@@ -163,27 +163,23 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         options = read_options(self, n_init=self.n_init)
         alpha = None if self.alpha is None else check_number(self.alpha, "alpha")
         start = self._warm_start()
-        problem = prepare_for(self, given, y, sample_weight, reader_weight)
+        problem = prepare(self, given, y, sample_weight, reader_weight)
         self.alpha_max_ = problem.alpha_max
         self.alpha_ = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else alpha
         if start is not None:
             start = problem.design.from_user(*start)
         with single_threaded_blas():
-            fit = fit_one_alpha(problem, self.alpha_ * problem.alpha_unit, options, start)
+            solution, solver, objectives = fit_one_alpha(
+                problem, self.alpha_ * problem.alpha_unit, options, start
+            )
         self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         self.classes_ = problem.labels.classes
-        coefficients, intercept = problem.design.to_user(fit.solution.w, fit.solution.b)
+        coefficients, intercept = problem.design.to_user(solution.w, solution.b)
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
         self.mean_, self.scale_ = problem.design.center, problem.design.scale
-        self.n_iter_ = max(1, fit.solution.n_iter)
+        self.n_iter_ = max(1, solution.n_iter)
         self.fit_report_ = make_report(
-            problem,
-            fit.solver,
-            fit.solution,
-            alpha=self.alpha_,
-            alpha_max=self.alpha_max_,
-            options=options,
-            start_objectives=fit.start_objectives,
+            problem, solver, solution, self.alpha_, self.alpha_max_, options, objectives
         )
         warn_about(self.fit_report_)
         return self

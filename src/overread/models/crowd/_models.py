@@ -48,7 +48,6 @@ from overread.models.crowd._em import (
     majority,
     observed_information,
     prior_of,
-    priors_of,
     run_em,
     warn_about_crowd,
 )
@@ -215,7 +214,7 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     def fit(self, votes: Any, y: None = None) -> DawidSkene:
         """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
         read = read_votes(votes)
-        priors = priors_of(self)
+        priors = Priors.of(self)
         prevalence_prior = prior_of(self.prevalence_prior, "prevalence_prior")
         tol = check_number(self.tol, "tol", high=1.0)
         rounds = int(check_number(self.max_iter, "max_iter", low=1, integer=True))
@@ -333,7 +332,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         read = read_votes(votes)
         if len(read.matrix) != len(given):
             raise InvalidInputError(f"votes on {len(read.matrix)} bags for {len(given)} bags of X")
-        priors = priors_of(self)
+        priors = Priors.of(self)
         round_tol = check_number(self.round_tol, "round_tol", high=1.0)
         rounds = int(check_number(self.max_rounds, "max_rounds", low=1, integer=True))
         model = self._soft_model()

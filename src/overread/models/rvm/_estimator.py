@@ -199,18 +199,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
                     "make_bags(labels='golden'), or threshold= to say from which label on a bag is positive"
                 )
             y = (labels.probability >= self.threshold).astype(np.float64)
-        return prepare(
-            bags.with_labels(None),
-            y,
-            sample_weight=sample_weight,
-            reader_weight=np.ones(len(bags)),
-            normalization="none",
-            divide_by_features=False,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-            pooling=self.pooling,
-            memory_mb=None if self.memory_mb is None else check_number(self.memory_mb, "memory_mb", low=1),
-        )
+        return prepare(self, bags.with_labels(None), y, sample_weight, np.ones(len(bags)))
 
     def _follow(
         self,
