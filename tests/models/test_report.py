@@ -1,7 +1,5 @@
 """The certificate, and what is said aloud of it."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -43,14 +41,6 @@ def test_the_residual_by_the_definition(model, mil):
     largest = max(violation.max(), abs(g[-1])) / alpha
     assert model.fit_report_.kkt_residual <= 1e-6
     assert largest == pytest.approx(model.fit_report_.kkt_residual, abs=2e-6)
-
-
-def test_plain_values_for_json(model):
-    again = json.loads(json.dumps(model.fit_report_.as_dict(), allow_nan=False))
-    assert again["start_objectives"] == list(model.fit_report_.start_objectives)
-    assert type(model.fit_report_)(**{**again, "start_objectives": tuple(again["start_objectives"])}) == (
-        model.fit_report_
-    )
 
 
 def test_the_criterion_and_the_gap(model, mil):

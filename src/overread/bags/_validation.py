@@ -157,7 +157,9 @@ def _as_floating(values: NDArray[Any]) -> FloatMatrix:
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "f":
         with np.errstate(over="ignore"):
-            return values.astype(np.float32 if size <= 4 else np.float64, copy=False)
+            if size <= 4:
+                return values.astype(np.float32, copy=False)
+            return values.astype(np.float64, copy=False)
     if kind in "iub":
         if size >= 8:
             _refuse_inexact_integers(values, "")

@@ -120,7 +120,6 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         """
         given = read_bags(self, X, bags, reset=True)
         weighed = weigh_bags(given, y, sample_weight=sample_weight, reader_weight=None, normalization="bags")
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         self.classes_ = weighed.labels.classes
         instances, hard, weight = _weigh_instances(given, weighed.labels.probability, weighed.weight)
         if len(np.unique(hard)) < 2:

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from overread._terminal import count_steps
 from overread.bags import Bags, SoftStratifiedGroupKFold, group_codes, read_labels, take_rows
 from overread.errors import DataWarning, InvalidInputError
-from overread.models._base import LinearBagClassifier, linear_scores, read_bags
+from overread.models._base import LinearBagClassifier, linear_scores, make_alike, read_bags
 from overread.models._problem import check_number, seed_of
 from overread.models._saving import (
     LINEAR_FIELDS,
@@ -219,7 +219,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         readers, left_out = self._fit_readers(bags, reader_bags, folds, bounds)
         for position, model in enumerate(models):
             read_bags(model, X, None, reset=True)
-            model.classes_, model.fitted_with_bags_ = labels.classes, True
+            model.classes_ = labels.classes
             model.reader_ids_ = np.array([reader.id for reader in readers], dtype=object)
             model.n_positive_ = np.array([reader.n_positive for reader in readers], dtype=np.int64)
             model.n_bags_ = np.array([reader.n_bags for reader in readers], dtype=np.int64)
@@ -288,7 +288,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
                     left_out[reader] = f"{count} {kind} bags, fewer than min_positives={self.min_positives}"
                     break
             else:
-                models = self._rvm().fit_each(own, label, prune_bounds=bounds)
+                models = make_alike(RVMMIL, self).fit_each(own, label, prune_bounds=bounds)
                 scores = self._fold_scores(own, label, bags, folds, bounds)
                 fitted.append(_Reader(reader, n_positive, len(label), models, scores))
         if left_out:
@@ -297,10 +297,6 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         if not fitted:
             raise InvalidInputError("no reader has enough marks near candidates to be learned from")
         return fitted, left_out
-
-    def _rvm(self) -> RVMMIL:
-        shared = RVMMIL().get_params().keys() & self.get_params().keys()
-        return RVMMIL(**{name: getattr(self, name) for name in shared})
 
     def _fold_scores(
         self,
@@ -321,7 +317,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
             tested = set(bags.groups[folds == fold].tolist())
             train = np.array([group not in tested for group in own.groups.tolist()])
             rows = fold_of_instance == fold
-            models = self._rvm().fit_each(own[train], label[train], prune_bounds=bounds)
+            models = make_alike(RVMMIL, self).fit_each(own[train], label[train], prune_bounds=bounds)
             tested_rows = take_rows(bags.matrix, np.flatnonzero(rows))
             for column, model in enumerate(models):
                 scores[rows, column] = linear_scores(tested_rows, model.coef_[0], model.intercept_[0])
@@ -357,9 +353,8 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         self.n_features_ = int(np.count_nonzero(coefs.any(axis=0)))
 
     def _learn_weights(self, scores: Bags, target: Floats) -> None:
-        network = self._rvm().set_params(
-            update="fixed", alpha_init=self.ridge, prune_bound=1e6, screen=None, standardize=False
-        )
+        fixed = {"update": "fixed", "alpha_init": self.ridge, "prune_bound": 1e6, "screen": None}
+        network = make_alike(RVMMIL, self, standardize=False, **fixed)
         network.fit(scores.with_labels(None), target)
         self.importance_, self.mixture_intercept_ = network.coef_[0], float(network.intercept_[0])
         self.converged_ = self.converged_ and network.fit_report_.converged

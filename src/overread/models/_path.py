@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from overread._terminal import count_steps
 from overread.bags import Bags, make_splits
 from overread.errors import InvalidInputError
-from overread.models._base import LinearBagClassifier, bags_to_score, linear_scores, read_bags
+from overread.models._base import LinearBagClassifier, bags_to_score, linear_scores, make_alike, read_bags
 from overread.models._penalties import Penalty
 from overread.models._plots import plot_path
 from overread.models._problem import (
@@ -160,7 +160,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         solver = problem.solver(options.seed)
         self.alpha_max_ = solver.alpha_max / problem.alpha_unit
         self.alphas_ = self._grid(self.alpha_max_)
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
+
         self.classes_ = problem.labels.classes
         coefs, intercepts, reports = [], [], []
         with single_threaded_blas():
@@ -253,9 +253,8 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     def model(self, index: int) -> SoftMILLogisticRegression:
         """Return the fitted model of one penalty."""
         check_is_fitted(self)
-        shared = SoftMILLogisticRegression().get_params().keys() & self.get_params().keys()
-        model = SoftMILLogisticRegression(
-            alpha=float(self.alphas_[index]), **{name: getattr(self, name) for name in shared}
+        model: SoftMILLogisticRegression = make_alike(
+            SoftMILLogisticRegression, self, alpha=float(self.alphas_[index])
         )
         model.coef_, model.intercept_ = self.coef_path_[[index]], self.intercept_path_[[index]]
         model.alpha_ = float(self.alphas_[index])
@@ -366,7 +365,7 @@ class SoftMILPathCV(LinearBagClassifier):
             raise InvalidInputError("1 sample: cross-validation needs at least two bags")
         weights = {"sample_weight": sample_weight, "reader_weight": reader_weight}
         weighed = weigh_bags(given, y, normalization=self.normalization, **weights)
-        self.alphas_ = self._make(SoftMILPath).make_grid(given, y, **weights)
+        self.alphas_ = make_alike(SoftMILPath, self).make_grid(given, y, **weights)
         splits = make_splits(self.cv, given, weighed.labels.probability, groups)
         bare = given.with_labels(None)
         self.cv_scores_ = np.column_stack(
@@ -376,16 +375,11 @@ class SoftMILPathCV(LinearBagClassifier):
         differences = self.cv_scores_ - self.cv_scores_[find_best(means, -self.alphas_)]
         errors = differences.std(axis=1, ddof=1) / np.sqrt(len(splits)) if len(splits) > 1 else 0.0 * means
         self.alpha_ = float(self.alphas_[take_sparsest(means, -self.alphas_, errors, RULES[self.rule])])
-        model = self._make(SoftMILLogisticRegression, alpha=self.alpha_)
+        model = make_alike(SoftMILLogisticRegression, self, alpha=self.alpha_)
         self.best_estimator_ = model.fit(X, y, bags=bags, **weights)
-        self.fitted_with_bags_, self.classes_ = model.fitted_with_bags_, model.classes_
+        self.classes_ = model.classes_
         self.coef_, self.intercept_, self.n_iter_ = model.coef_, model.intercept_, model.n_iter_
         return self
-
-    def _make(self, kind: Any, **parameters: Any) -> Any:
-        """Make an estimator of another kind with the parameters that it shares with this one."""
-        shared = kind().get_params().keys() & self.get_params(deep=False).keys()
-        return kind(**{name: getattr(self, name) for name in shared} | parameters)
 
     def _score_fold(
         self, bags: Bags, weighed: WeighedBags, weights: dict[str, Any], train: Ints, test: Ints
@@ -396,6 +390,8 @@ class SoftMILPathCV(LinearBagClassifier):
         is_sum = self.normalization == "none"
         share = weighed.weight[train].sum() / weighed.weight.sum() if is_sum else 1.0
         own = {name: None if one is None else np.asarray(one)[train] for name, one in weights.items()}
-        path = self._make(SoftMILPath, alphas=share * self.alphas_).fit(bags[train], label[train], **own)
+        path = make_alike(SoftMILPath, self, alphas=share * self.alphas_).fit(
+            bags[train], label[train], **own
+        )
         judged, counts = bags[test], weighed.sample_weight[test]
         return [path.model(i).score(judged, label[test], counts) for i in range(len(self.alphas_))]

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._penalties import Penalty
@@ -172,7 +171,6 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
             solution, solver, objectives = fit_one_alpha(
                 problem, self.alpha_ * problem.alpha_unit, options, start
             )
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         self.classes_ = problem.labels.classes
         coefficients, intercept = problem.design.to_user(solution.w, solution.b)
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])

@@ -87,7 +87,6 @@ def test_evidence_of_every_round_is_reported_and_rises_overall():
     assert len(report.log_evidence) == report.n_rounds + 1 == len(report.n_kept_per_round)
     assert report.log_evidence[-1] > report.log_evidence[0]
     assert report.n_kept_per_round[0] == 30
-    assert report.as_dict()["log_evidence"] == list(report.log_evidence)
 
 
 def test_the_prior_holds_separated_labels():

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.models._base import LinearBagClassifier, read_bags
+from overread.models._base import LinearBagClassifier, make_alike, read_bags
 from overread.models._penalties import Penalty, find_penalty
 from overread.models._problem import check_number, warn_about
 from overread.models._report import FitReport
@@ -335,7 +335,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         priors = Priors.of(self)
         round_tol = check_number(self.round_tol, "round_tol", high=1.0)
         rounds = int(check_number(self.max_rounds, "max_rounds", low=1, integer=True))
-        model = self._soft_model()
+        model = make_alike(SoftMILLogisticRegression, self, warm_start=True)
         result = run_em(
             read.matrix,
             majority(read.matrix),
@@ -347,7 +347,6 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         for name in ("coef_", "intercept_", "mean_", "scale_", "alpha_", "alpha_max_", "fit_report_"):
             setattr(self, name, getattr(model, name))
         self.classes_ = np.array([0, 1])
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         warn_about(model.fit_report_)
         # The weights stay as they are where half a vote is added: it hardly moves them, and a fit costs much.
         log_q, log_p = model.predict_log_proba(given).T
@@ -358,28 +357,12 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         return self
 
     def _label_step(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> LabelStep:
-        self._fit_soft(model, bags, posterior)
-        log_q, log_p = model.predict_log_proba(bags).T
-        penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
-        strength = len(bags) * model.alpha_
-        return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))
-
-    def _soft_model(self) -> SoftMILLogisticRegression:
-        return SoftMILLogisticRegression(
-            self.alpha,
-            penalty=self.penalty,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-            pooling=self.pooling,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            warm_start=True,
-            random_state=self.random_state,
-        )
-
-    def _fit_soft(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Any) -> None:
-        """Fit one M-step; its warnings concern a step on the way, so the last certificate speaks for all."""
+        # Warnings concern a step on the way: the last certificate speaks for all.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(bags, posterior, reader_weight=np.ones(len(bags)))
         model.alpha = model.alpha_
+        log_q, log_p = model.predict_log_proba(bags).T
+        penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
+        strength = len(bags) * model.alpha_
+        return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))

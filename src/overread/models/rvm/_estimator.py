@@ -278,7 +278,6 @@ def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_w
         return
     for model in models:
         given = read_bags(model, X, bags, reset=True)
-        model.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
     settings = [model._settings() for model in models]
     problem = models[0]._problem(given, y, sample_weight)
     with single_threaded_blas():
