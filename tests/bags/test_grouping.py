@@ -56,35 +56,6 @@ def test_soft_bags(tables):
     assert missed[["image_id", "truth_id"]].to_numpy().tolist() == [["i", "C"]]
 
 
-def test_a_candidate_on_two_goes_to_the_nearer_over_size_where_both_are_as_probable(tables):
-    candidates, features, truth, _ = tables
-    truth.loc[1, "probability"] = truth.loc[0, "probability"]
-    # (i, 2) at x = 54 is in A (4 mm off, size 17.9) and in B (10 mm off, size 24)
-    bags = make_bags(candidates, features, truth)
-    assert bags.instance_ids[bags.offsets[0] : bags.offsets[1]].tolist() == [("i", "0"), ("i", "2")]
-    truth.loc[1, ["semi_major_mm", "semi_minor_mm"]] = 100.0
-    bags = make_bags(candidates, features, truth)
-    home = dict(zip(bags.instance_ids, bags.bag_ids[bags.bag_of_instance], strict=True))
-    assert home[("i", "2")] == ("i", "truth", "B")
-    assert home[("i", "0")] == ("i", "truth", "A")
-
-
-def test_golden_labels_make_single_reader_marks_negative(tables):
-    candidates, features, truth, readings = tables
-    bags = make_bags(candidates, features, truth, labels="golden", readings=readings)
-    assert bags.bag_ids.tolist() == [
-        ("i", "truth", "A"),
-        ("i", "candidate", "1"),
-        ("j", "candidate", "0"),
-        ("i", "candidate", "3"),
-        ("k", "candidate", "0"),
-    ]
-    assert bags.labels.tolist() == [1, 0, 0, 0, 0]
-    assert bags.reader_weight.tolist() == [0.5, 0.5, 1.0, 0.5, 0.75]
-    golden = truth[truth["golden"]]
-    assert truth_without_bag(bags, golden)["truth_id"].tolist() == ["C"]
-
-
 class RandomStudy(NamedTuple):
     candidates: pd.DataFrame
     features: pd.DataFrame

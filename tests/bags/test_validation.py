@@ -142,22 +142,6 @@ def test_masked_cells_are_refused_and_an_idle_mask_passes():
     assert type(read_instances(np.ma.array(np.ones((3, 2)))).values) is np.ndarray
 
 
-def test_layouts_give_the_same_bits(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 6))
-    ids = rng.integers(0, 9, 40)
-    wide = np.zeros((80, 12))
-    wide[::2, ::2] = X
-    readonly = X.copy()
-    readonly.flags.writeable = False
-    mapped = np.memmap(tmp_path / "X.bin", dtype=np.float64, shape=X.shape, mode="w+")
-    mapped[:] = X
-    expected = Bags.from_ids(X, ids)
-    for layout in (np.asfortranarray(X), wide[::2, ::2], readonly, mapped, X.astype(">f8"), X.tolist()):
-        assert Bags.from_ids(layout, ids) == expected
-    del mapped
-
-
 def test_frames_of_mixed_and_nullable_types():
     frame = pd.DataFrame(
         {

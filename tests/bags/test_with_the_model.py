@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.model_selection import (
     KFold,
     PredefinedSplit,
     cross_val_predict,
-    cross_val_score,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -43,25 +41,6 @@ def test_what_the_refusal_prevents(quarter_problem, pipeline):
     assert ours.mean() == pytest.approx(y.mean(), abs=0.03)
     assert theirs.mean() > 3 * y.mean()
     assert mean_soft_kl(y, theirs) > 4 * mean_soft_kl(y, ours)
-
-
-def test_weights_reach_the_model(soft_problem, pipeline):
-    weight = np.arange(120) % 3
-    found = cross_val_score(
-        pipeline,
-        soft_problem,
-        soft_problem.labels,
-        cv=KFold(2),
-        params={"model__reader_weight": weight / 2, "model__sample_weight": weight + 1},
-    )
-    train, test = next(KFold(2).split(soft_problem))
-    fitted = clone(pipeline).fit(
-        soft_problem[train],
-        soft_problem.labels[train],
-        model__reader_weight=weight[train] / 2,
-        model__sample_weight=weight[train] + 1,
-    )
-    assert found[0] == fitted.score(soft_problem[test], soft_problem.labels[test])
 
 
 @pytest.mark.parametrize(("name", "n_bags", "least_accuracy"), [("musk1", 92, 0.65), ("elephant", 200, 0.75)])

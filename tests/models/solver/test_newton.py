@@ -34,22 +34,6 @@ def test_solutions_are_stationary(l1_ratio, bag_size, fit_intercept, dtype):
         assert violation <= 2e-8 * alpha * l1_ratio
 
 
-@pytest.mark.parametrize("l1_ratio", [1.0, 0.3])
-def test_the_certificate_says_what_holds(l1_ratio):
-    Xt, loss = draw(bag_size=3)
-    solver = solver_at_zero(Xt, loss, penalty=ElasticNet(l1_ratio))
-    alpha = 0.1 * solver.alpha_max
-    solution = solver.solve(alpha, tol=1e-9, max_iter=100)
-    residual = np.empty(loss.n_rows)
-    value = loss.value(solution.w @ Xt + solution.b, residual)
-    assert solution.loss == pytest.approx(value, rel=1e-12)
-    w = solution.w
-    penalty = l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * w @ w
-    assert solution.objective == pytest.approx(value + alpha * penalty, rel=1e-12)
-    violation = optimality(Xt, loss, solution, alpha, l1_ratio=l1_ratio) / (l1_ratio * alpha)
-    assert solution.relative_violation == pytest.approx(violation, abs=1e-10)
-
-
 def test_sampled_curvature_changes_the_way_and_not_the_answer():
     Xt, loss = draw(n_rows=20_000, n_columns=40)
     answers = []
