@@ -13,14 +13,7 @@ import pandas as pd
 import pytest
 from small_tables import candidate, ground_truth
 
-from overread.bags import (
-    Bags,
-    group_candidates,
-    make_bags,
-    read_features,
-    score_table,
-    truth_without_bag,
-)
+from overread.bags import Bags, group_candidates, make_bags, read_features, score_table, truth_without_bag
 from overread.errors import InvalidInputError, TableError
 from overread.truth import HIT, STRICT_HIT, candidate_hits
 

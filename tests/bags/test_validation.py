@@ -12,10 +12,7 @@ import pytest
 import scipy.sparse
 
 from overread.bags import Bags
-from overread.bags._validation import (
-    CELLS_PER_BLOCK,
-    read_instances,
-)
+from overread.bags._validation import CELLS_PER_BLOCK, read_instances
 from overread.errors import InputTypeError, InvalidInputError
 
 

@@ -2,20 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import (
-    KFold,
-    PredefinedSplit,
-    cross_val_predict,
-)
+from sklearn.model_selection import KFold, PredefinedSplit, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from overread.bags import (
-    Bags,
-    PerInstance,
-    mean_soft_kl,
-    out_of_fold,
-)
+from overread.bags import Bags, PerInstance, mean_soft_kl, out_of_fold
 from overread.models import SoftMILLogisticRegression
 
 

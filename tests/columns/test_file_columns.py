@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 from overread.bags import Bags, StoredInstances
-from overread.columns._file_columns import (
-    FileColumns,
-    Scaling,
-    read_ahead,
-)
+from overread.columns._file_columns import FileColumns, Scaling, read_ahead
 from overread.errors import InputTypeError, InvalidInputError
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.models import _problem as scaling

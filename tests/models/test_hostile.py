@@ -229,8 +229,7 @@ def test_row_23_hard_labels(setting, data):
 
 
 @pytest.mark.parametrize(
-    ("near", "exact"),
-    [pytest.param(1e-320, 0.0, id="row_24"), pytest.param(1 - 2**-53, 1.0, id="row_25")],
+    ("near", "exact"), [pytest.param(1e-320, 0.0, id="row_24"), pytest.param(1 - 2**-53, 1.0, id="row_25")]
 )
 def test_rows_24_and_25_labels_next_to_hard(setting, data, near, exact):
     y = data.y.copy()

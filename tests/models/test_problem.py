@@ -9,10 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from overread.models import ElasticNet, SoftMILLogisticRegression, SoftMILObjective, single_threaded_blas
-from overread.models._problem import (
-    make_design,
-    prepare,
-)
+from overread.models._problem import make_design, prepare
 
 
 def test_blas_is_kept_to_one_thread():

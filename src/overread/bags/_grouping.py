@@ -1,17 +1,9 @@
-"""Candidates, their features and the truth become bags (paper, section "CAD objective").
+"""Candidates, their features and the truth become bags (paper, section "CAD objective"), and bags tables again.
 
 Which candidate hits which GT is found once, by :func:`group_candidates`. Bags with soft or golden labels, of all
-images or of some, are made from that :class:`Grouping`; each of them holds one copy of its rows of the features.
-
-The features of candidates, checked once, from which the rows of any candidates are taken.
-
-Bags ask for no more than `FeatureRows`, so that the features may as well lie on disk.
-
-From bags back to tables of candidates and of the truth.
-
-What a bag has from its image: the weight of its readings, and the patient it belongs to.
-
-One set of bags per reader, as the mixture of readers (B2) needs them.
+images or of some, are made from that :class:`Grouping`; each of them holds one copy of its rows of the features. They
+ask for no more than :class:`FeatureRows`, so that the features may as well lie on disk. :func:`reader_bags` makes one
+set of bags per reader, as the mixture of readers (B2) needs them.
 """
 
 from __future__ import annotations

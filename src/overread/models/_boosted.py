@@ -18,14 +18,7 @@ from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models._base import BagClassifier, read_bags
 from overread.models._kernels import sum_trees
-from overread.models._saving import (
-    BAG_FIELDS,
-    Field,
-    Float,
-    FloatArray,
-    IntegerArray,
-    SavedModel,
-)
+from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, SavedModel
 from overread.models.loss._bag_loss import PoolingName, weigh_bags
 
 Floats = NDArray[np.float64]

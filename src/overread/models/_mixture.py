@@ -1,7 +1,4 @@
-"""B2, the paper's mixture of readers: a relevance vector machine per reader, and one network that mixes them.
-
-How the readers' weights in the mixture vary over patients.
-"""
+"""B2, the paper's mixture of readers: a relevance vector machine per reader, and one network that mixes them."""
 
 from __future__ import annotations
 
@@ -299,12 +296,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         return fitted, left_out
 
     def _fold_scores(
-        self,
-        own: Bags,
-        label: Floats,
-        bags: Bags,
-        folds: NDArray[np.int64] | None,
-        bounds: Sequence[float],
+        self, own: Bags, label: Floats, bags: Bags, folds: NDArray[np.int64] | None, bounds: Sequence[float]
     ) -> Floats:
         """Scores of all instances for each bound, one column a bound, by models that did not see the group."""
         scores = np.zeros((bags.n_instances, len(bounds)))

@@ -27,15 +27,7 @@ from overread.models._problem import (
     warn_about,
 )
 from overread.models._report import FitReport
-from overread.models._saving import (
-    BAG_FIELDS,
-    Field,
-    Float,
-    FloatArray,
-    IntegerArray,
-    Records,
-    SavedModel,
-)
+from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, Records, SavedModel
 from overread.models._soft import SoftMILLogisticRegression
 from overread.models._tuning import find_best, take_sparsest
 from overread.models.loss._bag_loss import NormalizationName, PoolingName, WeighedBags, pool, weigh_bags

@@ -1,13 +1,9 @@
-"""From what the user passes to `fit` to the solver's own problem.
+"""From what the user passes to `fit` to the solver's own problem, and back to a certificate.
 
-From the user's matrix to the solver's: one standardized feature per row, in the order of the loss.
-
-The copy is the only one made of X, and column-major features that need no scaling are not copied at all. Each
-column is first divided by a power of two near its largest value, so that squares neither overflow nor underflow,
-then centred and divided by its standard deviation, in float64. A matrix in a file is read once, for these numbers, and
-stays there.
-
-Running the solver for an estimator: starts, certificate, warnings.
+The solver has one standardized feature per row, in the order of the loss. That copy is the only one made of X, and
+column-major features that need no scaling are not copied at all. Each column is first divided by a power of two near
+its largest value, so that squares neither overflow nor underflow, then centred and divided by its standard deviation,
+in float64. A matrix in a file is read once, for these numbers, and stays there.
 """
 
 from __future__ import annotations
@@ -58,18 +54,10 @@ SMALL_MEAN = 0.1
 
 @dataclass(frozen=True)
 class FitDesign:
-    """Standardized features and the way back: coefficient on the user's scale = w / scale.
+    """Standardized features (x - center) / scale, and the way back: coefficient on the user's scale = w / scale.
 
-    Attributes
-    ----------
-    columns
-        (x - center) / scale, in the precision of the input.
-    center, scale
-        Per feature; scale is 0 for a feature that was left out because it does not vary.
-    norms
-        Euclidean norm of each standardized feature.
-    vanishing
-        Features left out because all their values are below the smallest normal number.
+    The scale is 0 for a feature that was left out because it does not vary; `vanishing` are those of them whose values
+    are all below the smallest normal number.
     """
 
     columns: Columns
@@ -99,22 +87,9 @@ def make_design(
     standardize: bool,
     memory_mb: float | None = None,
 ) -> FitDesign:
-    """Copy X (n x d) into a `FitDesign`, rows in the given order.
+    """Copy X (n x d), in memory or in a file, into a `FitDesign`; its row i is row order[i] of X.
 
-    Parameters
-    ----------
-    X
-        Finite values, float32 or float64; in memory, or in a file.
-    order
-        Row i of the design is row order[i] of X.
-    row_weight
-        How often each row of X counts in means and deviations.
-    center
-        Whether to subtract the mean (when there is an intercept to absorb it).
-    standardize
-        Whether to divide by the standard deviation (without centring: by the root mean square).
-    memory_mb
-        Memory that the process may take with a matrix in a file; None: half of what the machine has.
+    Each row counts row_weight times in means and deviations. Without centring the scale is the root mean square.
     """
     n, d = X.shape
     weight = row_weight[order] / row_weight.sum()

@@ -1,7 +1,4 @@
-"""The certificate of a fit: what was reached, and what it cost.
-
-The certificate of an RVMMIL fit.
-"""
+"""The certificates of fits: what was reached, and what it cost."""
 
 from __future__ import annotations
 

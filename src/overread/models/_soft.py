@@ -22,15 +22,7 @@ from overread.models._problem import (
     warn_about,
 )
 from overread.models._report import FitReport
-from overread.models._saving import (
-    LINEAR_FIELDS,
-    Field,
-    Float,
-    FloatArray,
-    Integer,
-    Record,
-    SavedModel,
-)
+from overread.models._saving import LINEAR_FIELDS, Field, Float, FloatArray, Integer, Record, SavedModel
 from overread.models.loss._bag_loss import NormalizationName, PoolingName
 
 Floats = NDArray[np.float64]

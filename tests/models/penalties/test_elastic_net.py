@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.models import (
-    L1,
-    ElasticNet,
-    RaykarCrowd,
-    SoftMILLogisticRegression,
-    SoftMILPath,
-)
+from overread.models import L1, ElasticNet, RaykarCrowd, SoftMILLogisticRegression, SoftMILPath
 
 
 @pytest.fixture(scope="module")

@@ -277,18 +277,9 @@ class Information:
 def observed_information(
     matrix: Floats, posterior: Floats, skills: Skills, priors: Priors, labels: LabelPart
 ) -> Information:
-    """Return the diagonal of I^-1; infinite for a skill of 0 or 1.
+    """Return the diagonal of I^-1 at a stationary point of L; infinite for a skill of 0 or 1.
 
-    Parameters
-    ----------
-    matrix
-        Votes: 0, 1 or NaN.
-    posterior, skills
-        At a stationary point of L.
-    priors
-        Of the skills; Beta(a, b) adds (a + b - 2) alpha (1 - alpha) to D.
-    labels
-        Part of the labels' model.
+    A prior Beta(a, b) adds (a + b - 2) alpha (1 - alpha) to D.
     """
     read = ~np.isnan(matrix)
     given_one = np.where(read, matrix - skills.sensitivity, 0.0)

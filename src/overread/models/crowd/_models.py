@@ -1,9 +1,4 @@
-"""Dawid and Skene's model for two classes: prevalence and reader skills by EM, without features.
-
-What a fitted crowd model knows of its readers, and how that is saved.
-
-Raykar's model: reader skills and a multiple-instance logistic model, by EM.
-"""
+"""Crowd models: Dawid and Skene's for two classes, without features, and Raykar's with a model of bags; both by EM."""
 
 from __future__ import annotations
 
