@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-import overread.bags
 from overread.bags import Bags
 from overread.errors import InputTypeError, InvalidInputError
 
@@ -29,12 +28,6 @@ def bags():
         bag_table=pd.DataFrame({"image_id": ["i", "j", "k"]}),
         feature_names=["f", "g"],
     )
-
-
-def test_public_names():
-    assert sorted(overread.bags.__all__) == overread.bags.__all__
-    for name in overread.bags.__all__:
-        assert getattr(overread.bags, name).__doc__
 
 
 def test_ids_need_not_be_contiguous(bags):

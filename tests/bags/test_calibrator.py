@@ -6,7 +6,6 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
-from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -71,36 +70,6 @@ def test_soft_labels_are_scikit_learns_calibration_of_two_copies(scores, method)
     theirs.fit(copies[:, None], labels, sample_weight=weights)
     grid = np.linspace(-12, 12, 101)
     np.testing.assert_allclose(ours.predict(grid), theirs.predict_proba(grid[:, None])[:, 1], atol=2e-5)
-
-
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_hard_labels_are_scikit_learns_calibration(scores, method, weighted):
-    f, y, w = scores
-    y = (y > 0.5).astype(int)
-    w = w if weighted else np.ones(len(y))
-    ours = SoftCalibrator(method).fit(f, y, sample_weight=w if weighted else None)
-    everything = np.arange(len(y))
-    theirs = CalibratedClassifierCV(Identity(), method=method, cv=[(everything, everything)])
-    theirs.fit(f[:, None], y, sample_weight=w)
-    np.testing.assert_allclose(ours.predict(f), theirs.predict_proba(f[:, None])[:, 1], atol=2e-5)
-
-
-def test_isotonic_is_increasing_and_clipped(scores):
-    f, y, w = scores
-    fitted = SoftCalibrator("isotonic").fit(f, y, sample_weight=w)
-    expected = IsotonicRegression(out_of_bounds="clip").fit(f, y, sample_weight=w).predict(f)
-    np.testing.assert_allclose(fitted.predict(f), expected, atol=1e-12)
-    far = fitted.predict([-1e9, 1e9])
-    assert far.tolist() == [fitted.predict(f).min(), fitted.predict(f).max()]
-
-
-def test_sigmoid_gradient_vanishes(scores):
-    f, y, w = scores
-    fitted = SoftCalibrator(smooth=False).fit(f, y, sample_weight=w)
-    residual = w * (fitted.predict(f) - y)
-    assert abs(residual.sum()) < 1e-8
-    assert abs(residual @ f) < 1e-8
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-6, 1e6, 1e150])

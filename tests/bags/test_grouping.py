@@ -13,18 +13,9 @@ import pandas as pd
 import pytest
 from small_tables import candidate, ground_truth
 
-from overread.bags import (
-    Bags,
-    find_patients,
-    group_candidates,
-    make_bags,
-    read_features,
-    score_table,
-    truth_without_bag,
-    weigh_readings,
-)
+from overread.bags import Bags, group_candidates, make_bags, read_features, score_table, truth_without_bag
 from overread.errors import InvalidInputError, TableError
-from overread.truth import HIT, STRICT_HIT, candidate_hits, merge_marks
+from overread.truth import HIT, STRICT_HIT, candidate_hits
 
 
 def test_soft_bags(tables):
@@ -56,35 +47,6 @@ def test_soft_bags(tables):
     assert bags.bag_table["truth_id"].isna().tolist() == [False, True, False, False, True]
     missed = truth_without_bag(bags, truth)
     assert missed[["image_id", "truth_id"]].to_numpy().tolist() == [["i", "C"]]
-
-
-def test_a_candidate_on_two_goes_to_the_nearer_over_size_where_both_are_as_probable(tables):
-    candidates, features, truth, _ = tables
-    truth.loc[1, "probability"] = truth.loc[0, "probability"]
-    # (i, 2) at x = 54 is in A (4 mm off, size 17.9) and in B (10 mm off, size 24)
-    bags = make_bags(candidates, features, truth)
-    assert bags.instance_ids[bags.offsets[0] : bags.offsets[1]].tolist() == [("i", "0"), ("i", "2")]
-    truth.loc[1, ["semi_major_mm", "semi_minor_mm"]] = 100.0
-    bags = make_bags(candidates, features, truth)
-    home = dict(zip(bags.instance_ids, bags.bag_ids[bags.bag_of_instance], strict=True))
-    assert home[("i", "2")] == ("i", "truth", "B")
-    assert home[("i", "0")] == ("i", "truth", "A")
-
-
-def test_golden_labels_make_single_reader_marks_negative(tables):
-    candidates, features, truth, readings = tables
-    bags = make_bags(candidates, features, truth, labels="golden", readings=readings)
-    assert bags.bag_ids.tolist() == [
-        ("i", "truth", "A"),
-        ("i", "candidate", "1"),
-        ("j", "candidate", "0"),
-        ("i", "candidate", "3"),
-        ("k", "candidate", "0"),
-    ]
-    assert bags.labels.tolist() == [1, 0, 0, 0, 0]
-    assert bags.reader_weight.tolist() == [0.5, 0.5, 1.0, 0.5, 0.75]
-    golden = truth[truth["golden"]]
-    assert truth_without_bag(bags, golden)["truth_id"].tolist() == ["C"]
 
 
 class RandomStudy(NamedTuple):
@@ -286,113 +248,6 @@ def test_tables_that_do_not_fit(tables):
         make_bags(candidates, features, truth)
 
 
-@pytest.fixture(scope="module")
-def lidc(shared_data):
-    """Marks of four readers on 80 scans, and candidates: near every second mark, and anywhere."""
-    table = pd.read_csv(shared_data / "lidc" / "lidc_ct_marks_coronal.csv")
-    scans = table["scan_id"].drop_duplicates()[:80]
-    table = table[table["scan_id"].isin(scans)]
-    marks = pd.DataFrame(
-        {
-            "image_id": "scan" + table["scan_id"].astype(str),
-            "reader_id": "reader" + table["session"].astype(str),
-            "mark_id": table["annotation_id"].astype(str),
-            "x_mm": table["cor_x_mm"],
-            "y_mm": table["cor_z_mm"] - table["cor_z_mm"].min() + 50,
-            "semi_major_mm": table["cor_semi_major_mm"].clip(lower=1.0),
-            "semi_minor_mm": table["cor_semi_minor_mm"].clip(lower=1.0),
-            "angle_deg": table["cor_angle_deg"] % 180,
-        }
-    ).reset_index(drop=True)
-    readings = pd.MultiIndex.from_product(
-        ["scan" + scans.astype(str), [f"reader{n}" for n in range(1, 5)]], names=["image_id", "reader_id"]
-    ).to_frame(index=False)
-    rng = np.random.default_rng(0)
-    near = marks[::2]
-    found = pd.DataFrame(
-        {
-            "image_id": near["image_id"],
-            "x_mm": near["x_mm"] + rng.normal(size=len(near)),
-            "y_mm": near["y_mm"] + rng.normal(size=len(near)),
-        }
-    )
-    anywhere = marks.sample(400, random_state=0)[["image_id", "x_mm", "y_mm"]]
-    anywhere = anywhere.assign(x_mm=anywhere["x_mm"] + 80, y_mm=anywhere["y_mm"] + 40)
-    candidates = pd.concat([found, anywhere], ignore_index=True).sample(frac=1, random_state=1)
-    candidates["candidate_id"] = [f"c{n}" for n in range(len(candidates))]
-    features = candidates[["image_id", "candidate_id"]].assign(f=rng.normal(size=len(candidates)))
-    return marks, readings, candidates.reset_index(drop=True), features
-
-
-def test_real_marks_become_bags(lidc):
-    marks, readings, candidates, features = lidc
-    truth = merge_marks(marks, readings)
-    bags = make_bags(candidates, features, truth, readings=readings)
-    assert bags.n_instances == len(candidates)
-    assert set(bags.instance_ids) == set(zip(candidates["image_id"], candidates["candidate_id"], strict=True))
-    positive = bags.bag_table["truth_id"].notna().to_numpy()
-    assert (bags.labels[~positive] == 0).all()
-    assert (bags.sizes[~positive] == 1).all()
-    of_truth = truth.set_index(["image_id", "truth_id"])
-    keys = [(image, name) for image, kind, name in bags.bag_ids if kind == "truth"]
-    np.testing.assert_array_equal(bags.labels[positive], of_truth.loc[keys, "probability"])
-    np.testing.assert_array_equal(bags.reader_weight[positive], of_truth.loc[keys, "weight"])
-    hits = candidate_hits(candidates, truth)
-    reached = set(hits["truth_row"])
-    missed = truth_without_bag(bags, truth)
-    assert len(missed) + positive.sum() == len(truth)
-    assert set(np.flatnonzero(~truth.index.isin(missed.index))) <= reached
-    assert (bags.sizes[positive] > 1).any()
-    golden = make_bags(candidates, features, truth, labels="golden", readings=readings)
-    assert set(golden.labels) == {0.0, 1.0}
-    assert golden.labels.sum() <= truth["golden"].sum()
-
-
-def test_marks_of_one_reader_serve_as_truth_for_the_mixture(lidc):
-    marks, _, candidates, features = lidc
-    own = (
-        marks[marks["reader_id"] == "reader1"].rename(columns={"mark_id": "truth_id"}).assign(probability=1.0)
-    )
-    bags = make_bags(candidates, features, own)
-    assert set(bags.labels) == {0.0, 1.0}
-    assert bags.labels.sum() + len(truth_without_bag(bags, own)) == len(own)
-
-
-@pytest.fixture
-def table():
-    values = np.arange(10, dtype=np.float32).reshape(5, 2)
-    keys = pd.DataFrame({"image_id": list("aabbb"), "candidate_id": list("01012")})
-    return pd.concat([keys, pd.DataFrame(values, columns=["f", "g"], copy=False)], axis=1)
-
-
-def test_rows_are_found_by_candidate(table):
-    shuffled = table.sample(frac=1, random_state=3)
-    features = read_features(shuffled)
-    images, candidates = np.array(["b", "a"], dtype=object), np.array(["2", "0"], dtype=object)
-    found = features.take(features.find_rows(images, candidates))
-    assert found.values.tolist() == [[8.0, 9.0], [0.0, 1.0]]
-    assert found.feature_names == ("f", "g")
-    assert len(features) == 5
-
-
-def test_neighbours_share_memory_with_the_table(table):
-    features = read_features(table)
-    assert np.shares_memory(features.take(np.arange(1, 4)).values, table["f"].to_numpy())
-    assert not np.shares_memory(features.take(np.array([1, 3])).values, table["f"].to_numpy())
-
-
-def test_what_is_missing_or_twice_is_refused(table):
-    features = read_features(table)
-    with pytest.raises(TableError, match="no row for candidate '7' of image 'a'"):
-        features.find_rows(np.array(["a"], dtype=object), np.array(["7"], dtype=object))
-    with pytest.raises(TableError, match="there twice"):
-        read_features(pd.concat([table, table[:1]]))
-    with pytest.raises(TableError, match="no column candidate_id"):
-        read_features(table.drop(columns="candidate_id"))
-    with pytest.raises(TableError, match=r"features: .*NaN at row 2, column 'g'"):
-        read_features(table.assign(g=[0, 1, np.nan, 3, 4]))
-
-
 def test_score_table_leads_back_to_candidates(tables):
     candidates, features, truth, _ = tables
     bags = make_bags(candidates, features, truth)
@@ -404,49 +259,9 @@ def test_score_table_leads_back_to_candidates(tables):
         score_table(bags, soft=[1.0])
 
 
-def test_the_truth_is_in_a_bag_or_listed(tables):
-    candidates, features, truth, _ = tables
-    bags = make_bags(candidates, features, truth)
-    listed = truth_without_bag(bags, truth)
-    in_bags = {(image, name) for image, kind, name in bags.bag_ids if kind == "truth"}
-    assert set(zip(listed["image_id"], listed["truth_id"], strict=True)) == {
-        key for key in zip(truth["image_id"], truth["truth_id"], strict=True) if key not in in_bags
-    }
-    assert 0 < len(listed) < len(truth)
-
-
 def test_bags_from_elsewhere_are_refused(tables):
     bare = Bags.singletons([[1.0], [2.0]])
     with pytest.raises(InvalidInputError, match="make_bags"):
         score_table(bare)
     with pytest.raises(InvalidInputError, match="make_bags"):
         truth_without_bag(bare, tables[2])
-
-
-IMAGES = pd.Series(["j", "i", "i"])
-READINGS = pd.DataFrame({"image_id": list("iijjjj"), "reader_id": list("ABABCD")})
-NO_TRUTH = pd.DataFrame({"image_id": []})
-
-
-def test_a_weight_is_the_share_of_the_readings():
-    np.testing.assert_array_equal(weigh_readings(IMAGES, READINGS, None, NO_TRUTH), [1.0, 0.5, 0.5])
-    np.testing.assert_array_equal(weigh_readings(IMAGES, READINGS, 8, NO_TRUTH), [0.5, 0.25, 0.25])
-
-
-def test_weights_that_cannot_be_are_refused():
-    with pytest.raises(InvalidInputError, match="image 'j' has 4 readings, over n_max 3"):
-        weigh_readings(IMAGES, READINGS, 3, NO_TRUTH)
-    with pytest.raises(TableError, match="no reading of image 'k'"):
-        weigh_readings(pd.Series(["k"]), READINGS, None, NO_TRUTH)
-    other = pd.DataFrame({"image_id": ["i"], "weight": [0.25]})
-    with pytest.raises(TableError, match=r"weight 0\.25, but the readings give 0\.5"):
-        weigh_readings(IMAGES, READINGS, None, other)
-
-
-def test_a_group_is_the_patient_or_the_image():
-    patients = pd.DataFrame({"image_id": ["i", "j"], "patient_id": ["p", "q"]})
-    assert find_patients(IMAGES, patients).tolist() == ["q", "p", "p"]
-    assert find_patients(IMAGES, None).tolist() == ["j", "i", "i"]
-    assert find_patients(IMAGES, patients[["image_id"]]).tolist() == ["j", "i", "i"]
-    with pytest.raises(TableError, match="image 'j' has candidates but no patient_id"):
-        find_patients(IMAGES, patients[:1])

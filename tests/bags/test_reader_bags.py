@@ -1,7 +1,6 @@
 """Bags of each reader: the images read, the marks hit, and readers who marked nothing or everything."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from overread.bags import reader_bags
@@ -47,26 +46,6 @@ def test_a_reader_who_marked_nothing_has_negative_bags_only(cohort):
     bags = bags_of(cohort, marks=silent)["R2"]
     assert len(bags)
     np.testing.assert_array_equal(bags.labels, 0)
-
-
-def test_a_reader_who_marked_every_candidate_has_positive_bags_only(cohort):
-    read = cohort.readings.loc[cohort.readings["reader_id"] == "R2", "image_id"]
-    everything = cohort.candidates[cohort.candidates["image_id"].isin(read)]
-    own = pd.DataFrame(
-        {
-            "image_id": everything["image_id"],
-            "reader_id": "R2",
-            "mark_id": "all " + everything["candidate_id"],
-            "x_mm": everything["x_mm"],
-            "y_mm": everything["y_mm"],
-            "semi_major_mm": 5.0,
-            "semi_minor_mm": 5.0,
-            "angle_deg": 0.0,
-        }
-    )
-    marks = pd.concat([cohort.marks[cohort.marks["reader_id"] != "R2"], own], ignore_index=True)
-    bags = bags_of(cohort, marks=marks)["R2"]
-    assert (bags.labels == 1).all()
 
 
 def test_a_reader_whose_images_have_no_candidate_is_named():

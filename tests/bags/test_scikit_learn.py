@@ -15,8 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
-    GroupKFold,
-    HalvingGridSearchCV,
     KFold,
     RandomizedSearchCV,
     ShuffleSplit,
@@ -26,10 +24,7 @@ from sklearn.model_selection import (
     cross_val_predict,
     cross_val_score,
     cross_validate,
-    learning_curve,
-    permutation_test_score,
     train_test_split,
-    validation_curve,
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -38,7 +33,7 @@ from sklearn.utils import _safe_indexing, indexable, resample, shuffle
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from overread.bags import Bags, PerInstance, SoftStratifiedGroupKFold, out_of_fold, soft_kl_scorer
+from overread.bags import PerInstance, SoftStratifiedGroupKFold, out_of_fold, soft_kl_scorer
 from overread.errors import InvalidInputError
 from overread.models import SoftMILLogisticRegression
 
@@ -81,46 +76,12 @@ def test_train_test_split_shuffle_and_resample(soft_problem):
 
 
 @pytest.mark.parametrize(
-    "cv", [KFold(3), KFold(3, shuffle=True, random_state=0), ShuffleSplit(2, random_state=0)]
+    "cv",
+    [KFold(3, shuffle=True, random_state=0), ShuffleSplit(2, random_state=0), SoftStratifiedGroupKFold(3)],
 )
 def test_cross_val_score_is_the_plain_loop(soft_problem, pipeline, cv):
     found = cross_val_score(pipeline, soft_problem, soft_problem.labels, cv=cv)
     np.testing.assert_array_equal(found, by_hand(pipeline, soft_problem, cv))
-
-
-def test_grouped_cross_validation(soft_problem, pipeline):
-    found = cross_val_score(
-        pipeline, soft_problem, soft_problem.labels, cv=GroupKFold(3), groups=soft_problem.groups
-    )
-    assert np.isfinite(found).all()
-    ours = SoftStratifiedGroupKFold(3)
-    np.testing.assert_array_equal(
-        cross_val_score(pipeline, soft_problem, soft_problem.labels, cv=ours),
-        by_hand(pipeline, soft_problem, ours),
-    )
-
-
-def negative_absolute_error(estimator, X, y):
-    return -np.abs(estimator.predict_proba(X)[:, 1] - y).mean()
-
-
-def test_several_metrics_by_name(soft_problem, pipeline):
-    cv = SoftStratifiedGroupKFold(3)
-    found = cross_validate(
-        pipeline,
-        soft_problem,
-        soft_problem.labels,
-        cv=cv,
-        scoring={"soft_kl": soft_kl_scorer, "absolute": negative_absolute_error},
-        return_train_score=True,
-        return_estimator=True,
-        return_indices=True,
-    )
-    np.testing.assert_array_equal(found["test_soft_kl"], by_hand(pipeline, soft_problem, cv))
-    assert found["train_soft_kl"].mean() > found["test_soft_kl"].mean()
-    assert (found["test_absolute"] < 0).all()
-    for model, test in zip(found["estimator"], found["indices"]["test"], strict=True):
-        assert model.predict_proba(soft_problem[test]).shape == (len(test), 2)
 
 
 def test_hard_labels_with_scikit_learns_metrics(soft_problem, pipeline):
@@ -151,29 +112,6 @@ def test_searches(soft_problem, pipeline):
     assert search.predict_proba(soft_problem).shape == (120, 2)
     random = RandomizedSearchCV(pipeline, {"model__ridge": [0.1, 10.0]}, n_iter=2, cv=cv, random_state=0)
     assert np.isfinite(random.fit(soft_problem, soft_problem.labels).best_score_)
-
-
-def test_successive_halving(soft_problem, pipeline):
-    search = HalvingGridSearchCV(
-        pipeline, {"model__ridge": [0.1, 10.0]}, cv=KFold(3), min_resources=60, random_state=0
-    )
-    assert np.isfinite(search.fit(soft_problem, soft_problem.labels).best_score_)
-
-
-def test_curves_and_permutations(soft_problem, pipeline):
-    y = soft_problem.labels
-    sizes, train, test = learning_curve(pipeline, soft_problem, y, cv=KFold(3), train_sizes=[0.5, 1.0])
-    assert sizes.tolist() == [40, 80]
-    assert np.isfinite([train, test]).all()
-    train, test = validation_curve(
-        pipeline, soft_problem, y, cv=KFold(3), param_name="model__ridge", param_range=[0.1, 10.0]
-    )
-    assert np.isfinite([train, test]).all()
-    score, permuted, p_value = permutation_test_score(
-        pipeline, soft_problem.with_labels(None), y, cv=KFold(3), n_permutations=20, random_state=0
-    )
-    assert score > permuted.max()
-    assert p_value == pytest.approx(1 / 21)
 
 
 def test_weights_are_cut_to_the_training_side(soft_problem, bag_mean_logistic):
@@ -333,9 +271,3 @@ def test_soft_target_gives_plain_folds_by_default(soft_problem):
 
     assert type(check_cv(3, soft_problem.labels, classifier=True)) is KFold
     assert type(check_cv(3, soft_problem.labels > 0.5, classifier=True)) is StratifiedKFold
-
-
-def test_unequal_and_equal_bags_alike_never_become_arrays():
-    equal = Bags.from_list([np.zeros((2, 3))] * 4)
-    with pytest.raises(TypeError, match="Bags is not an array"):
-        np.asarray(equal)

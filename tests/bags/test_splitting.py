@@ -8,7 +8,7 @@ import sklearn
 from hypothesis import given, settings
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_val_score
 
-from overread.bags import Bags, SoftStratifiedGroupKFold, refuse_leakage, split_by_patient
+from overread.bags import SoftStratifiedGroupKFold, refuse_leakage, split_by_patient
 from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 
 
@@ -142,18 +142,6 @@ def study(seed=0, n_patients=60):
     return images, truth
 
 
-def test_three_parts_by_patient():
-    images, truth = study()
-    images["split"] = split_by_patient(images, truth)
-    refuse_leakage(images)
-    assert images.groupby("patient_id")["split"].nunique().max() == 1
-    sizes = images["split"].value_counts()
-    assert set(sizes.index) == {"training", "validation", "test"}
-    assert sizes.max() - sizes.min() <= 4
-    golden = truth[truth["golden"]].merge(images)["split"].value_counts()
-    assert golden.max() - golden.min() <= 2
-
-
 def test_parts_do_not_depend_on_the_order_of_rows():
     images, truth = study()
     parts = split_by_patient(images, truth, random_state=3)
@@ -197,11 +185,6 @@ def test_tables_that_do_not_fit():
         split_by_patient(images, pd.DataFrame({"image_id": ["nowhere"], "golden": [True]}))
     with pytest.raises(InvalidInputError, match="there are 1"):
         split_by_patient(images[:1], truth[:0])
-
-
-def test_singletons_of_bags_are_groups_of_their_own():
-    bags = Bags.singletons(np.zeros((10, 1)), labels=np.repeat([0.0, 0.5], 5))
-    assert [len(test) for _, test in SoftStratifiedGroupKFold(5).split(bags)] == [2] * 5
 
 
 @given(st.integers(0, 1000), st.sampled_from([(0.5, 0.3, 0.2), (0.6, 0.2, 0.2), (0.1, 0.1, 0.8)]))

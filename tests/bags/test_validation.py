@@ -12,119 +12,8 @@ import pytest
 import scipy.sparse
 
 from overread.bags import Bags
-from overread.bags._validation import (
-    CELLS_PER_BLOCK,
-    key_of_bags,
-    object_array,
-    offsets_of_sizes,
-    positions_of,
-    read_ids,
-    read_instances,
-    read_source_rows,
-    refuse_repeated,
-    refuse_shared,
-    require_columns,
-    same_array,
-    same_table,
-)
-from overread.errors import InputTypeError, InvalidInputError, TableError
-
-
-def test_offsets_are_where_the_bags_begin():
-    assert offsets_of_sizes([2, 1, 3]).tolist() == [0, 2, 3, 6]
-    assert offsets_of_sizes([]).tolist() == [0]
-
-
-def test_keys_mean_what_they_mean_to_numpy():
-    for key in (slice(1, None), [3, 0], np.array([True, False, True, False]), [], np.array([-1])):
-        expected = np.arange(4)[key] if len(np.atleast_1d(key)) or isinstance(key, slice) else []
-        assert positions_of(key, 4).tolist() == list(expected)
-    assert key_of_bags((slice(2), ...)) == slice(2)
-    for wrong in ((0, 1), ()):
-        with pytest.raises(IndexError, match="one axis"):
-            key_of_bags(wrong)
-    for wrong in ([0.5], [[0]], ["a"]):
-        with pytest.raises(IndexError, match="indexed by integers"):
-            positions_of(wrong, 4)
-
-
-def test_source_rows_are_one_an_instance():
-    assert read_source_rows(None, 3).tolist() == [0, 1, 2]
-    with pytest.raises(InvalidInputError, match="source_rows"):
-        read_source_rows([0, 1], 3)
-
-
-def test_ids_in_two_parts_are_refused():
-    refuse_shared([np.array(["a"]), None, np.array(["b"])], "bag")
-    with pytest.raises(InvalidInputError, match="bag 'a' is in two of the parts"):
-        refuse_shared([np.array(["a", "c"]), np.array(["b", "a"])], "bag")
-
-
-def test_columns_and_keys_of_tables():
-    table = pd.DataFrame({"image_id": ["i", "i"], "candidate_id": ["0", "0"]})
-    require_columns(table, "candidates", ["image_id"])
-    refuse_repeated(table[:1], "candidates", ["image_id"])
-    with pytest.raises(TableError, match="candidates: no column x_mm; it has image_id, candidate_id"):
-        require_columns(table, "candidates", ["image_id", "x_mm"])
-    with pytest.raises(TableError, match="candidates row 1: image_id 'i', candidate_id '0' is there twice"):
-        refuse_repeated(table, "candidates", ["image_id", "candidate_id"])
-
-
-def test_absent_is_the_same_as_absent_only():
-    array, table = np.arange(2), pd.DataFrame({"a": [1]})
-    assert same_array(None, None)
-    assert same_array(array, array.copy())
-    assert not same_array(array, None)
-    assert same_table(None, None)
-    assert same_table(table, table.copy())
-    assert not same_table(None, table)
-
-
-@pytest.mark.parametrize(
-    "ids",
-    [
-        ["b", "a", "b"],
-        np.array(["b", "a", "b"]),
-        pd.Series(["b", "a", "b"], dtype="str"),
-        [("x", 1), ("x", 2), ("x", 1)],
-        [7, 3, 7],
-        pd.Categorical(["b", "a", "b"]),
-    ],
-    ids=lambda ids: type(ids).__name__,
-)
-def test_ids_come_back_by_their_numbers(ids):
-    read = read_ids(ids, n_rows=3, name="bags")
-    assert read.codes.tolist() == [0, 1, 0]
-    assert read.ids[read.codes].tolist() == list(ids)
-
-
-def test_the_leading_zeros_of_text_stay():
-    assert read_ids(["007", "7"], n_rows=2, name="bags").ids.tolist() == ["007", "7"]
-
-
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
-def test_a_missing_id_is_refused(missing):
-    with pytest.raises(InvalidInputError, match=r"bags row 1 is .*NaN is not one"):
-        read_ids(["a", missing], n_rows=2, name="bags")
-
-
-@pytest.mark.parametrize(
-    ("ids", "said"),
-    [
-        ([True, 1], "mixes types"),
-        (["1", 1], "mixes types"),
-        ([[1], [2]], "hashable"),
-        (np.ones((2, 2)), "one id a row"),
-        (5, "sequence of ids"),
-    ],
-)
-def test_ids_that_would_join_bags_in_silence_are_refused(ids, said):
-    with pytest.raises(InputTypeError, match=said):
-        read_ids(ids, n_rows=2, name="bags")
-
-
-def test_tuples_stay_whole():
-    assert object_array([(1, 2), (3, 4)]).shape == (2,)
+from overread.bags._validation import CELLS_PER_BLOCK, read_instances
+from overread.errors import InputTypeError, InvalidInputError
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -248,22 +137,6 @@ def test_masked_cells_are_refused_and_an_idle_mask_passes():
     with pytest.raises(InvalidInputError, match="row 1 has a masked cell"):
         read_instances(X)
     assert type(read_instances(np.ma.array(np.ones((3, 2)))).values) is np.ndarray
-
-
-def test_layouts_give_the_same_bits(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 6))
-    ids = rng.integers(0, 9, 40)
-    wide = np.zeros((80, 12))
-    wide[::2, ::2] = X
-    readonly = X.copy()
-    readonly.flags.writeable = False
-    mapped = np.memmap(tmp_path / "X.bin", dtype=np.float64, shape=X.shape, mode="w+")
-    mapped[:] = X
-    expected = Bags.from_ids(X, ids)
-    for layout in (np.asfortranarray(X), wide[::2, ::2], readonly, mapped, X.astype(">f8"), X.tolist()):
-        assert Bags.from_ids(layout, ids) == expected
-    del mapped
 
 
 def test_frames_of_mixed_and_nullable_types():

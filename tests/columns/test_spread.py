@@ -157,10 +157,7 @@ def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
     path, ids, labels = problem
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.2)
     monkeypatch.setattr(waiting, "MOST_EMPTY_LOOKS", 2)
-    with (
-        start_cluster(1, protocol="tcp", processes=False) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with start_cluster(1, protocol="tcp", processes=False) as cluster, distributed.Client(cluster) as client:
         work = spread.ClusterColumns._gather
 
         def lose_workers(self, *given):

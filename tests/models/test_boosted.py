@@ -101,14 +101,6 @@ def test_a_split_of_missing_values_against_all_others():
     np.testing.assert_allclose(model.decision_on_support(X), grown.decision_function(X), rtol=0, atol=1e-12)
 
 
-def test_bags_with_missing_values_are_refused(table):
-    X, y = table
-    X = X.copy()
-    X[3, 2] = np.nan
-    with pytest.raises(InvalidInputError, match=r"NaN|finite"):
-        BoostedBags().fit(X, y)
-
-
 def test_soft_labels_are_weighted_rows_of_both_classes(make_mil):
     mil = make_mil(n_bags=200, seed=5)
     sizes = np.bincount(mil.ids)
@@ -184,11 +176,6 @@ def test_it_comes_back_bit_by_bit(table, tmp_path, with_names):
     assert again.get_params() == model.get_params()
     assert model_bytes(again) == model_bytes(model) == (tmp_path / "m.json").read_bytes()
     assert b"Predictor" not in model_bytes(model)
-
-
-def test_the_same_seed_gives_the_same_bytes(table):
-    one, two = (BoostedBags(**OPTIONS, random_state=0).fit(*table) for _ in range(2))
-    assert model_bytes(one) == model_bytes(two)
 
 
 def test_scikit_learn_checks(monkeypatch):

@@ -20,11 +20,6 @@ def test_what_all_columns_do_not_take_is_for_the_sampled_rows():
     assert more.sample - less.sample == pytest.approx(1e9, abs=5e7)
 
 
-def test_rows_leave_less_room():
-    many, few = (room_for_columns(4000, n_rows, 10_000).columns for n_rows in (2_000_000, 200_000))
-    assert many < few
-
-
 def test_without_a_bound_it_is_of_the_machine():
     assert room_for_columns(None, 1000, 10).columns > 0
 

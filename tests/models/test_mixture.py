@@ -71,13 +71,6 @@ def test_a_silent_reader_and_one_who_marks_everything_are_left_out(cohort, golde
     assert list(model.reader_ids_) == ["R1", "R2", "R3"]
 
 
-def test_a_copied_reader_shares_the_weight(cohort, golden):
-    readers = {"R1": bags_of(cohort)["R1"]}
-    alone = ReaderMixture(n_bootstrap=0).fit(golden, reader_bags=readers)
-    both = ReaderMixture(n_bootstrap=0).fit(golden, reader_bags=readers | {"copy": readers["R1"]})
-    np.testing.assert_allclose(both.importance_, alone.importance_[0] / 2, rtol=1e-3)
-
-
 def test_no_reader_left_is_an_error(cohort, golden):
     bags = bags_of(cohort)["R1"]
     with (

@@ -18,17 +18,7 @@ def read(folder, name):
 
 def from_random_coefficients(bags, y, alpha, scales):
     """Objectives reached from dense random starts, which the estimator itself would refuse as worse than w = 0."""
-    problem = prepare(
-        bags,
-        y,
-        sample_weight=None,
-        reader_weight=None,
-        normalization="bags",
-        divide_by_features=False,
-        fit_intercept=True,
-        standardize=True,
-        pooling="noisy_or",
-    )
+    problem = prepare(SoftMILLogisticRegression(), bags, y, None, None)
     random = np.random.default_rng(0)
     objectives = []
     for scale in scales:

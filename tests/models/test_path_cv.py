@@ -50,14 +50,6 @@ def test_it_is_a_plain_loop_over_group_folds(problem, rule, normalization):
     assert found.best_estimator_.alpha_ == found.alpha_
 
 
-def test_the_rule_takes_no_more_features_than_the_best(problem):
-    bags, y, _ = problem
-    sparse, best = (SoftMILPathCV(n_alphas=10, cv=5, rule=rule).fit(bags, y) for rule in ("1se", "best"))
-    assert sparse.alpha_ >= best.alpha_
-    assert len(sparse.support_) <= len(best.support_)
-    np.testing.assert_array_equal(sparse.cv_scores_, best.cv_scores_)
-
-
 def test_a_weight_is_a_repetition_in_fit_and_score(make_mil):
     mil = make_mil(n_bags=40, seed=1)
     counts = np.random.default_rng(0).integers(1, 3, 40)

@@ -1,17 +1,10 @@
 """The certificate, and what is said aloud of it."""
 
-import json
-import warnings
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from overread.errors import DataWarning
-from overread.models import FitReport, SoftMILLogisticRegression
-from overread.models._problem import warn_about
-from overread.models._saving import Record
+from overread.models import SoftMILLogisticRegression
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +43,6 @@ def test_the_residual_by_the_definition(model, mil):
     assert largest == pytest.approx(model.fit_report_.kkt_residual, abs=2e-6)
 
 
-def test_plain_values_for_json(model):
-    again = json.loads(json.dumps(model.fit_report_.as_dict(), allow_nan=False))
-    assert again["start_objectives"] == list(model.fit_report_.start_objectives)
-    assert type(model.fit_report_)(**{**again, "start_objectives": tuple(again["start_objectives"])}) == (
-        model.fit_report_
-    )
-
-
 def test_the_criterion_and_the_gap(model, mil):
     """Bags of several instances have no certified gap; rows that stand alone have, and the default meets it."""
     assert (model.fit_report_.criterion, model.fit_report_.gap) == ("conditions", 1.0)
@@ -69,22 +54,3 @@ def test_the_criterion_and_the_gap(model, mil):
         stopped = SoftMILLogisticRegression(max_iter=1).fit(mil.X[rows], mil.y).fit_report_
     assert (stopped.criterion, stopped.converged) == ("none", False)
     assert stopped.gap > 1e-6
-
-
-def test_files_from_before_the_gap_are_read(model):
-    data = Record(FitReport).encode(model.fit_report_)
-    assert "gap" not in data, "1 is the default"
-    del data["criterion"]
-    again = Record(FitReport).decode(data, "file", {})
-    assert again == replace(model.fit_report_, criterion="")
-
-
-def test_what_is_said(model):
-    report = model.fit_report_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_about(report)
-    with pytest.warns(ConvergenceWarning, match="not converged"):
-        warn_about(replace(report, converged=False))
-    with pytest.warns(DataWarning, match="separated perfectly"):
-        warn_about(replace(report, unbounded=True))

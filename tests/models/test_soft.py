@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
@@ -45,24 +44,6 @@ def test_bags_given_twice_are_refused(mil):
         SoftMILLogisticRegression().fit(mil.bags, mil.y, bags=mil.ids)
 
 
-def test_without_bags_every_row_is_its_own(mil):
-    y = (mil.X[:, 0] > 0.3).astype(int)
-    alone = SoftMILLogisticRegression(alpha=0.05).fit(mil.X, y)
-    numbered = SoftMILLogisticRegression(alpha=0.05).fit(mil.X, y, bags=np.arange(len(y)))
-    assert alone.coef_.tolist() == numbered.coef_.tolist()
-    assert (
-        alone.predict_proba(mil.X).tolist()
-        == numbered.predict_proba(mil.bags.instances, np.arange(len(y))).tolist()
-    )
-
-
-def test_not_fitted(mil):
-    model = SoftMILLogisticRegression()
-    for method in ("predict", "predict_proba", "decision_function", "instance_predict_proba"):
-        with pytest.raises(NotFittedError):
-            getattr(model, method)(mil.X)
-
-
 @pytest.mark.parametrize("normalization", ["none", "bags", "class"])
 def test_reader_weight_leaves_the_counts_alone(mil, normalization):
     """By the definition: a enters the sum, not M, M+ or M-; a common factor is one on lambda."""
@@ -93,46 +74,6 @@ def test_a_soft_label_is_the_bag_twice(mil):
     hard = SoftMILLogisticRegression(alpha=0.02, tol=1e-11).fit(twice, y, sample_weight=weight)
     assert hard.fit_report_.objective == pytest.approx(soft.fit_report_.objective, rel=1e-10)
     np.testing.assert_allclose(hard.coef_, soft.coef_, rtol=0, atol=1e-8)
-
-
-def test_the_units_of_lambda(mil):
-    """Paper: (1/M) sum D + lambda/d |w|. Sum form: lambda M/d; the same minimum."""
-    n_bags, d = len(mil.y), mil.X.shape[1]
-    paper = fit(mil, alpha=0.1, divide_by_features=True, tol=1e-11)
-    total = fit(mil, alpha=0.1 * n_bags / d, normalization="none", tol=1e-11)
-    np.testing.assert_allclose(total.coef_, paper.coef_, rtol=0, atol=1e-9)
-    assert total.fit_report_.objective == pytest.approx(n_bags * paper.fit_report_.objective, rel=1e-12)
-    assert paper.alpha_max_ == pytest.approx(d * fit(mil).alpha_max_, rel=1e-12)
-
-
-def test_lambda_max_by_the_definition(mil):
-    """|X'r| at w = 0, r = dD/dz by central differences of the bags' loss at the null intercept."""
-    model = fit(mil, alpha=1e6, standardize=False)
-    starts = np.flatnonzero(np.diff(mil.ids, prepend=-1))
-    z = np.full(len(mil.X), model.intercept_[0])
-
-    def loss(scores):
-        q = -np.add.reduceat(np.logaddexp(0.0, scores), starts)
-        return -(mil.y * np.log(-np.expm1(q)) + (1 - mil.y) * q).mean()
-
-    step = 1e-5 * np.eye(len(z))
-    r = np.array([(loss(z + e) - loss(z - e)) / 2e-5 for e in step])
-    assert r.sum() == pytest.approx(0, abs=1e-9)
-    assert model.alpha_max_ == pytest.approx(np.abs(mil.X.T @ r).max(), rel=1e-7)
-
-
-@pytest.mark.parametrize("pooling", ["noisy_or", "noisy_or_mean", "log_sum_exp", "mean"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("standardize", [True, False])
-def test_every_pooling_reaches_its_certificate(mil, pooling, fit_intercept, standardize):
-    model = fit(mil, pooling=pooling, fit_intercept=fit_intercept, standardize=standardize)
-    assert model.fit_report_.converged
-    assert (model.intercept_[0] == 0) or fit_intercept
-    at_zero = fit(
-        mil, alpha=model.alpha_max_, pooling=pooling, fit_intercept=fit_intercept, standardize=standardize
-    )
-    assert not at_zero.coef_.any()
-    assert model.fit_report_.convex == (pooling == "mean")
 
 
 def test_standardization_is_undone(mil):

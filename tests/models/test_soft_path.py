@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from overread.errors import InvalidInputError
 from overread.models import PathProgress, SoftMILLogisticRegression, SoftMILPath
@@ -87,21 +86,6 @@ def test_progress_is_told(mil):
     path = SoftMILPath(n_alphas=5)
     path.fit(mil.X, mil.y, bags=mil.ids, callback=told.append)
     assert told == [PathProgress(i, 5, report) for i, report in enumerate(path.fit_reports_)]
-
-
-def test_counts_only_grow(path):
-    for name in ("full_passes", "active_passes", "columns_skipped", "descent_sweeps"):
-        assert (np.diff([getattr(report, name) for report in path.fit_reports_]) >= 0).all()
-
-
-def test_not_converged_is_said(mil):
-    with pytest.warns(ConvergenceWarning, match="not converged at alpha="):
-        SoftMILPath(n_alphas=3, max_iter=1, tol=1e-10).fit(mil.X, mil.y, bags=mil.ids)
-
-
-def test_bags_are_needed_to_predict(path, mil):
-    with pytest.raises(InvalidInputError, match="fitted with bags"):
-        path.decision_function(mil.X)
 
 
 def _problem(n_rows, n_features, seed, largest_bag):

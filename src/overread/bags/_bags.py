@@ -24,19 +24,15 @@ from overread.bags._validation import (
     offsets_of_sizes,
     positions_of,
     read_bag_ids,
-    read_bag_labels,
+    read_bag_numbers,
     read_bag_table,
-    read_bag_weights,
     read_groups,
     read_ids,
     read_instance_ids,
     read_instances,
     read_offsets,
     read_source_rows,
-    refuse_empty_bags,
     refuse_shared,
-    same_array,
-    same_table,
     take_rows,
 )
 from overread.errors import InputTypeError, InvalidInputError
@@ -119,14 +115,15 @@ class Bags:
         checked_offsets = read_offsets(offsets, len(matrix.values))
         n_bags = len(checked_offsets) - 1
         ids = read_bag_ids(bag_ids, n_bags)
-        refuse_empty_bags(checked_offsets, ids)
+        for position in np.flatnonzero(np.diff(checked_offsets) == 0):
+            _refuse_empty(ids[position])
         self.__dict__.update(
             matrix=matrix.values,
             offsets=checked_offsets,
             bag_ids=ids,
             feature_names=matrix.feature_names,
-            labels=read_bag_labels(labels, ids),
-            reader_weight=read_bag_weights(reader_weight, ids),
+            labels=read_bag_numbers(labels, ids, "labels"),
+            reader_weight=read_bag_numbers(reader_weight, ids, "reader_weight"),
             groups=read_groups(groups, n_bags),
             instance_ids=read_instance_ids(instance_ids, checked_offsets, ids),
             bag_table=read_bag_table(bag_table, n_bags),
@@ -156,16 +153,15 @@ class Bags:
             is per bag is in the order of first appearance of the bags.
         """
         matrix = read_instances(X)
-        row_ids = read_ids(bags, n_rows=len(matrix.values), name="bags")
-        order = np.argsort(row_ids.codes, kind="stable")
-        sizes = np.bincount(row_ids.codes, minlength=len(row_ids.ids))
+        bag_of_row, bag_ids = read_ids(bags, n_rows=len(matrix.values), name="bags")
+        order = np.argsort(bag_of_row, kind="stable")
         if instance_ids is not None:
-            ids_of_rows = read_ids(instance_ids, n_rows=len(order), name="instance_ids")
-            instance_ids = ids_of_rows.ids[ids_of_rows.codes][order]
+            codes, ids = read_ids(instance_ids, n_rows=len(order), name="instance_ids")
+            instance_ids = ids[codes][order]
         return cls(
             InstanceMatrix(take_rows(matrix.values, order), matrix.feature_names),
-            offsets_of_sizes(sizes),
-            bag_ids=row_ids.ids,
+            offsets_of_sizes(np.bincount(bag_of_row, minlength=len(bag_ids))),
+            bag_ids=bag_ids,
             instance_ids=instance_ids,
             source_rows=order,
             **per_bag,
@@ -341,7 +337,7 @@ class Bags:
 
     def with_labels(self, labels: Any) -> Bags:
         """Carry other labels, or none with ``None``."""
-        return self._replace(labels=read_bag_labels(labels, self.bag_ids))
+        return self._replace(labels=read_bag_numbers(labels, self.bag_ids, "labels"))
 
     def with_groups(self, groups: Any) -> Bags:
         """Carry other groups, or none with ``None``."""
@@ -349,7 +345,7 @@ class Bags:
 
     def with_reader_weight(self, reader_weight: Any) -> Bags:
         """Carry other reader weights, or none with ``None``."""
-        return self._replace(reader_weight=read_bag_weights(reader_weight, self.bag_ids))
+        return self._replace(reader_weight=read_bag_numbers(reader_weight, self.bag_ids, "reader_weight"))
 
     def check_labels(self, y: Any) -> None:
         """Refuse a ``y`` that is not what the bags carry.
@@ -380,13 +376,8 @@ class Bags:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bags):
             return NotImplemented
-        arrays = ("instances", "offsets", "bag_ids", "labels", "reader_weight", "groups", "instance_ids")
-        return (
-            self.feature_names == other.feature_names
-            and self.dtype == other.dtype
-            and all(same_array(getattr(self, name), getattr(other, name)) for name in arrays)
-            and same_table(self.bag_table, other.bag_table)
-        )
+        parts = ("feature_names", "dtype", "instances", "offsets", *PER_BAG, *PER_INSTANCE)
+        return all(_are_equal(getattr(self, name), getattr(other, name)) for name in parts)
 
     def __repr__(self) -> str:
         carried = [name for name in CARRIED if getattr(self, name) is not None]
@@ -429,9 +420,21 @@ def _join(values: Sequence[Any]) -> Any:
     return np.concatenate(values)
 
 
+def _are_equal(first: Any, second: Any) -> bool:
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return bool(np.array_equal(first, second))
+    if isinstance(first, pd.DataFrame) and isinstance(second, pd.DataFrame):
+        return first.equals(second)
+    return type(first) is type(second) and bool(first == second)
+
+
+def _refuse_empty(bag_id: Any) -> NoReturn:
+    raise InvalidInputError(f"bag {bag_id!r} is empty; a bag needs at least one instance: drop it")
+
+
 def _read_bag(bag_id: Any, matrix: Any) -> InstanceMatrix:
     if len(matrix) == 0:
-        raise InvalidInputError(f"bag {bag_id!r} is empty; a bag needs at least one instance: drop it")
+        _refuse_empty(bag_id)
     try:
         return read_instances(matrix)
     except InvalidInputError as error:

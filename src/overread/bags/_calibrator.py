@@ -6,6 +6,7 @@ once as positive with weight y and once as negative with weight 1 - y. Both meth
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ ROUNDING = 1e-14
 SEPARATED = 1e-13
 
 
+@dataclass(eq=False, repr=False)
 class SoftCalibrator(BaseEstimator):
     """Map decision values to probabilities, fitted to soft labels.
 
@@ -57,9 +59,9 @@ class SoftCalibrator(BaseEstimator):
         The isotonic map.
     """
 
-    def __init__(self, method: Literal["sigmoid", "isotonic"] = "sigmoid", *, smooth: bool = True) -> None:
-        self.method = method
-        self.smooth = smooth
+    method: Literal["sigmoid", "isotonic"] = "sigmoid"
+    _: KW_ONLY
+    smooth: bool = True
 
     def fit(self, decision: Any, y: Any, sample_weight: Any = None) -> SoftCalibrator:
         """Fit the map.
@@ -146,6 +148,7 @@ def _cross_entropy(
     return float(-weights @ (targets * log_expit(z) + (1 - targets) * log_expit(-z)))
 
 
+@dataclass(eq=False, repr=False)
 class CalibratedSoftClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier whose probabilities are calibrated on its own out-of-fold decisions.
 
@@ -176,20 +179,12 @@ class CalibratedSoftClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         The negative and the positive class.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        method: Literal["sigmoid", "isotonic"] = "sigmoid",
-        cv: Any = 5,
-        smooth: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
-        self.smooth = smooth
-        self.n_jobs = n_jobs
+    estimator: Any
+    _: KW_ONLY
+    method: Literal["sigmoid", "isotonic"] = "sigmoid"
+    cv: Any = 5
+    smooth: bool = True
+    n_jobs: int | None = None
 
     def fit(
         self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, **params: Any

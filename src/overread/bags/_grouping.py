@@ -1,17 +1,9 @@
-"""Candidates, their features and the truth become bags (paper, section "CAD objective").
+"""Candidates, their features and the truth become bags (paper, section "CAD objective"), and bags tables again.
 
 Which candidate hits which GT is found once, by :func:`group_candidates`. Bags with soft or golden labels, of all
-images or of some, are made from that :class:`Grouping`; each of them holds one copy of its rows of the features.
-
-The features of candidates, checked once, from which the rows of any candidates are taken.
-
-Bags ask for no more than `FeatureRows`, so that the features may as well lie on disk.
-
-From bags back to tables of candidates and of the truth.
-
-What a bag has from its image: the weight of its readings, and the patient it belongs to.
-
-One set of bags per reader, as the mixture of readers (B2) needs them.
+images or of some, are made from that :class:`Grouping`; each of them holds one copy of its rows of the features. They
+ask for no more than :class:`FeatureRows`, so that the features may as well lie on disk. :func:`reader_bags` makes one
+set of bags per reader, as the mixture of readers (B2) needs them.
 """
 
 from __future__ import annotations
@@ -173,22 +165,15 @@ def weigh_readings(
     if n_readings.isna().any():
         image = image_ids[n_readings.isna()].iloc[0]
         raise TableError(f"readings: no reading of image {image!r}, which has candidates")
-    _refuse_other_weights(truth, counts / largest)
+    if "weight" in truth:
+        expected = truth["image_id"].map(counts / largest).to_numpy(dtype=np.float64)
+        given = truth["weight"].to_numpy(dtype=np.float64)
+        for row in np.flatnonzero(np.abs(given - expected) > SAME_WEIGHT):
+            raise TableError(
+                f"truth row {row}: weight {given[row]:g}, but the readings give {expected[row]:g}; pass the "
+                "n_max with which the truth was made"
+            )
     return n_readings.to_numpy(dtype=np.float64) / largest
-
-
-def _refuse_other_weights(truth: pd.DataFrame, weight_of_image: pd.Series[Any]) -> None:
-    if "weight" not in truth:
-        return
-    expected = truth["image_id"].map(weight_of_image).to_numpy(dtype=np.float64)
-    given = truth["weight"].to_numpy(dtype=np.float64)
-    differ = np.flatnonzero(np.abs(given - expected) > SAME_WEIGHT)
-    if len(differ):
-        row = differ[0]
-        raise TableError(
-            f"truth row {row}: weight {given[row]:g}, but the readings give {expected[row]:g}; pass the "
-            "n_max with which the truth was made"
-        )
 
 
 def find_patients(image_ids: pd.Series[Any], images: pd.DataFrame | None) -> NDArray[Any]:
@@ -276,7 +261,9 @@ class Grouping:
         Bags
             As of :func:`make_bags`.
         """
-        column = _label_column(labels)
+        if labels not in ("soft", "golden"):
+            raise InvalidInputError(f'labels must be "soft" or "golden", got {labels!r}')
+        column = "probability" if labels == "soft" else "golden"
         require_columns(self.truth, "truth", ["image_id", "truth_id", column])
         refuse_repeated(self.truth, "truth", ["image_id", "truth_id"])
         label = self.truth[column].to_numpy(dtype=np.float64)
@@ -431,12 +418,6 @@ def make_bags(
     return grouping.make_bags(matrix, labels=labels, readings=readings, n_max=n_max, images=images)
 
 
-def _label_column(labels: str) -> str:
-    if labels not in ("soft", "golden"):
-        raise InvalidInputError(f'labels must be "soft" or "golden", got {labels!r}')
-    return "probability" if labels == "soft" else "golden"
-
-
 def _share_objects(column: pd.Series[Any]) -> NDArray[Any]:
     # One object for all rows that are equal: a table of strings would make each of them again.
     codes, values = pd.factorize(column, use_na_sentinel=False)
@@ -464,8 +445,8 @@ class ReaderBags(Mapping[str, Bags]):
         with_ids: bool = True,
     ) -> None:
         self._grouping = grouping.locate(features) if grouping.feature_rows is None else grouping
-        self._features, self._readings, self._images = features, readings, images
-        self._with_ids = with_ids
+        self._features, self._readings = features, readings
+        self._options: dict[str, Any] = {"images": images, "with_ids": with_ids}
         by_reader = readings.groupby("reader_id", sort=True)["image_id"]
         self._images_of = {str(reader): set(ids) for reader, ids in by_reader}
         present = set(grouping.image_ids)
@@ -475,19 +456,11 @@ class ReaderBags(Mapping[str, Bags]):
         """Return the bags of some images, in their order; no hit is looked for again."""
         chosen = set(image_ids)
         readings = self._readings[self._readings["image_id"].isin(chosen)]
-        return self._replace(grouping=self._grouping.of_images(chosen), readings=readings)
+        return ReaderBags(self._grouping.of_images(chosen), self._features, readings, **self._options)
 
     def with_features(self, features: FeatureRows) -> ReaderBags:
         """Return the same bags with features from elsewhere."""
-        return self._replace(features=features)
-
-    def _replace(self, **changes: Any) -> ReaderBags:
-        own: dict[str, Any] = {
-            "grouping": self._grouping,
-            "features": self._features,
-            "readings": self._readings,
-        }
-        return ReaderBags(**(own | changes), images=self._images, with_ids=self._with_ids)
+        return ReaderBags(self._grouping, features, self._readings, **self._options)
 
     def __iter__(self) -> Iterator[str]:
         return (reader for reader in self._images_of if reader not in self.without_candidates)
@@ -501,9 +474,7 @@ class ReaderBags(Mapping[str, Bags]):
         read = self._grouping.of_images(self._images_of[reader])
         own = (read.truth["reader_id"] == reader).to_numpy(dtype=bool)
         every = np.ones(len(read.image_ids), dtype=bool)
-        return read.select(every, own).make_bags(
-            self._features, labels="golden", images=self._images, with_ids=self._with_ids
-        )
+        return read.select(every, own).make_bags(self._features, labels="golden", **self._options)
 
 
 def reader_bags(
@@ -543,17 +514,11 @@ def reader_bags(
     TableError
         If a mark is in an image that its reader has no reading of.
     """
-    for name, table, columns in (
-        ("marks", marks, ["image_id", "reader_id", "mark_id"]),
-        ("readings", readings, ["image_id", "reader_id"]),
-    ):
-        missing = [column for column in columns if column not in table]
-        if missing:
-            raise TableError(f"{name}: no column {', '.join(missing)}; it needs {', '.join(columns)}")
+    require_columns(marks, "marks", ["image_id", "reader_id", "mark_id"])
+    require_columns(readings, "readings", ["image_id", "reader_id"])
     pairs = pd.MultiIndex.from_frame(readings[["image_id", "reader_id"]])
     known = pd.MultiIndex.from_frame(marks[["image_id", "reader_id"]]).isin(pairs)
-    if not known.all():
-        row = int(np.flatnonzero(~known)[0])
+    for row in np.flatnonzero(~known):
         image, reader = marks[["image_id", "reader_id"]].iloc[row]
         raise TableError(
             f"marks row {row}: reader {reader!r} marked image {image!r}, but readings has no such reading"
@@ -561,13 +526,9 @@ def reader_bags(
     truth = marks.rename(columns={"mark_id": "truth_id"}).assign(golden=True)
     grouping = replace(group_candidates(candidates, truth, rule=rule), feature_rows=feature_rows)
     if isinstance(features, pd.DataFrame):
-        _refuse_strangers(features, candidates)
+        require_columns(features, "features", KEYS)
+        n_rows = int(features["image_id"].isin(candidates["image_id"]).sum())
+        if n_rows > len(candidates):
+            raise TableError(f"features: {n_rows} rows for {len(candidates)} candidates; drop the others")
         features = read_features(features)
     return ReaderBags(grouping, features, readings, images=images, with_ids=with_ids)
-
-
-def _refuse_strangers(features: pd.DataFrame, candidates: pd.DataFrame) -> None:
-    require_columns(features, "features", KEYS)
-    n_rows = int(features["image_id"].isin(candidates["image_id"]).sum())
-    if n_rows > len(candidates):
-        raise TableError(f"features: {n_rows} rows for {len(candidates)} candidates; drop the others")

@@ -27,12 +27,7 @@ Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def mean_soft_kl(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    log_proba: Any = None,
-    sample_weight: Any = None,
-    classes: Any = None,
+    y_true: Any, y_prob: Any = None, *, log_proba: Any = None, sample_weight: Any = None, classes: Any = None
 ) -> float:
     """Mean Kullback-Leibler divergence of predictions from soft labels.
 

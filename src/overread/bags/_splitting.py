@@ -98,7 +98,8 @@ class SoftStratifiedGroupKFold(BaseCrossValidator):
             raise InvalidInputError(
                 f"{self.n_splits} folds need at least as many groups; there are {n_groups}"
             )
-        loads = _loads(probability, group_of_row, n_groups)
+        columns = (np.ones_like(probability), probability > 0, probability, probability**2)
+        loads = _sum_by_group(columns, group_of_row)
         positive_groups = int((loads[:, 1] > 0).sum())
         if 0 < positive_groups < self.n_splits:
             warnings.warn(
@@ -117,12 +118,11 @@ def group_codes(X: Any, groups: Any, n_rows: int) -> NDArray[np.int64]:
         groups = X.groups
     if groups is None:
         return np.arange(n_rows)
-    return read_ids(groups, n_rows=n_rows, name="groups").codes
+    return read_ids(groups, n_rows=n_rows, name="groups")[0]
 
 
-def _loads(probability: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    columns = (np.ones_like(probability), probability > 0, probability, probability**2)
-    return np.stack([np.bincount(group, weights=column, minlength=n_groups) for column in columns], axis=1)
+def _sum_by_group(columns: Sequence[NDArray[Any]], group: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.stack([np.bincount(group, weights=column).astype(np.float64) for column in columns], axis=1)
 
 
 def _balance_groups(
@@ -192,12 +192,9 @@ def split_by_patient(
             f"fractions={list(fractions)}: need a number above 0 for each of {len(names)} parts, together 1"
         )
     columns = (np.ones_like(golden_of_image), golden_of_image > 0, golden_of_image)
-    loads = np.stack(
-        [np.bincount(patient_of_image, weights=column).astype(np.float64) for column in columns], axis=1
-    )
-    parts = _balance_groups(
-        loads, len(names), generator=np.random.RandomState(random_state), fractions=fractions
-    )
+    generator = np.random.RandomState(random_state)
+    loads = _sum_by_group(columns, patient_of_image)
+    parts = _balance_groups(loads, len(names), generator=generator, fractions=fractions)
     return pd.Series(
         np.asarray(names, dtype=object)[parts[patient_of_image]], index=images.index, name="split"
     )

@@ -1,12 +1,9 @@
 """Checks of what a ``Bags`` is made of, of the keys that index it, and of the tables it comes from.
 
-Reading the matrix of instances: one row an instance, one column a feature, every cell a finite number.
-
-float32 and float64 are kept as they are, without a copy. float16 becomes float32; integers, booleans and
-objects that are numbers become float64. Everything else is refused with the row and column at fault. The
-checks run in blocks of about a million cells, so that they never need a second matrix.
-
-Reading ids: one hashable thing a row, all of one type, kept exactly and never guessed.
+Instances are a matrix of one row an instance, one column a feature, every cell a finite number. float32 and float64 are
+kept as they are, without a copy. float16 becomes float32; integers, booleans and objects that are numbers become
+float64. Everything else is refused with the row and column at fault. The checks run in blocks of about a million cells,
+so that they never need a second matrix. Ids are hashable, all of one type, kept exactly and never guessed.
 """
 
 from __future__ import annotations
@@ -157,9 +154,9 @@ def _as_floating(values: NDArray[Any]) -> FloatMatrix:
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "f":
         with np.errstate(over="ignore"):
-            return (
-                values.astype(np.float32, copy=False) if size <= 4 else values.astype(np.float64, copy=False)
-            )
+            if size <= 4:
+                return values.astype(np.float32, copy=False)
+            return values.astype(np.float64, copy=False)
     if kind in "iub":
         if size >= 8:
             _refuse_inexact_integers(values, "")
@@ -198,15 +195,11 @@ def _refuse_inexact_integers(values: NDArray[Any], place: str) -> None:
 
 
 def _refuse_empty(values: FloatMatrix) -> None:
-    n_rows, n_columns = values.shape
-    if n_rows == 0:
-        raise InvalidInputError(
-            f"Found array with 0 sample(s) (shape=({n_rows}, {n_columns})) while a minimum of 1 is required."
-        )
-    if n_columns == 0:
-        raise InvalidInputError(
-            f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
-        )
+    for count, what in zip(values.shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise InvalidInputError(
+                f"Found array with 0 {what}(s) (shape={values.shape}) while a minimum of 1 is required."
+            )
 
 
 def _refuse_nonfinite(values: FloatMatrix, names: tuple[str, ...] | None) -> None:
@@ -230,28 +223,20 @@ def _blocks(values: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     return ((start, values[start : start + step]) for start in range(0, len(values), step))
 
 
-@dataclass(frozen=True)
-class RowIds:
-    """The ids of rows, as numbers and names.
-
-    ``codes[i]`` is the position in ``ids`` of the id of row i; ``ids`` are in order of first appearance.
-    """
-
-    codes: NDArray[np.int64]
-    ids: NDArray[Any]
-
-
 def object_array(items: Sequence[Any]) -> NDArray[Any]:
     """Make a 1-D array of objects, also of tuples, which numpy would otherwise spread over two axes."""
     return np.fromiter(items, dtype=object, count=len(items))
 
 
-def read_ids(ids: Any, *, n_rows: int, name: str) -> RowIds:
-    """Group rows by their ids."""
+def read_ids(ids: Any, *, n_rows: int, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the number of each row's id, and the ids by number, in order of first appearance."""
     values = _as_vector(ids, name)
     if len(values) != n_rows:
         raise InvalidInputError(f"{name} has {len(values)} ids for {n_rows} rows; there must be one id a row")
-    _refuse_missing(values, name)
+    missing = np.flatnonzero(pd.isna(values))
+    if len(missing):
+        row = int(missing[0])
+        raise InvalidInputError(f"{name} row {row} is {values[row]!r}; every row needs an id, NaN is not one")
     if values.dtype == object:
         _refuse_mixed_types(values, name)
     try:
@@ -260,7 +245,7 @@ def read_ids(ids: Any, *, n_rows: int, name: str) -> RowIds:
         raise InputTypeError(f"{name} must be hashable: {error}") from error
     if len(unique) and _kind(unique[0]) in ("bool", "int", "float"):
         unique = np.array(unique.tolist())
-    return RowIds(codes.astype(np.int64), unique)
+    return codes.astype(np.int64), unique
 
 
 def _as_vector(ids: Any, name: str) -> NDArray[Any]:
@@ -278,13 +263,6 @@ def _as_vector(ids: Any, name: str) -> NDArray[Any]:
             f"{name} has shape {ids.shape}: one id a row, since an instance is in one bag only"
         )
     return ids.astype(object) if ids.dtype.kind in "US" else ids
-
-
-def _refuse_missing(values: NDArray[Any], name: str) -> None:
-    missing = np.flatnonzero(pd.isna(values))
-    if len(missing):
-        row = int(missing[0])
-        raise InvalidInputError(f"{name} row {row} is {values[row]!r}; every row needs an id, NaN is not one")
 
 
 def _refuse_mixed_types(values: NDArray[Any], name: str) -> None:
@@ -351,26 +329,15 @@ def read_offsets(offsets: Any, n_instances: int) -> NDArray[np.int64]:
     return values
 
 
-def refuse_empty_bags(offsets: NDArray[np.int64], bag_ids: NDArray[Any]) -> None:
-    """Name the first bag without instances."""
-    empty = np.flatnonzero(np.diff(offsets) == 0)
-    if len(empty):
-        raise InvalidInputError(
-            f"bag {bag_ids[empty[0]]!r} is empty; a bag needs at least one instance: drop it"
-        )
-
-
 def read_bag_ids(bag_ids: Any, n_bags: int) -> NDArray[Any]:
     """Check that there is one different id a bag; 0, 1, ... for None."""
     if bag_ids is None:
         return np.arange(n_bags)
-    row_ids = read_ids(bag_ids, n_rows=n_bags, name="bag_ids")
-    if len(row_ids.ids) < n_bags:
-        first, second = _first_repetition(row_ids)
-        raise InvalidInputError(
-            f"bag id {row_ids.ids[row_ids.codes[first]]!r} is given to bags {first} and {second}"
-        )
-    return row_ids.ids
+    codes, ids = read_ids(bag_ids, n_rows=n_bags, name="bag_ids")
+    if len(ids) < n_bags:
+        first, second = _first_repetition(codes)
+        raise InvalidInputError(f"bag id {ids[codes[first]]!r} is given to bags {first} and {second}")
+    return ids
 
 
 def read_instance_ids(
@@ -379,68 +346,55 @@ def read_instance_ids(
     """Check that no instance is in two bags, nor twice in one."""
     if instance_ids is None:
         return None
-    row_ids = read_ids(instance_ids, n_rows=int(offsets[-1]), name="instance_ids")
-    if len(row_ids.ids) < len(row_ids.codes):
-        rows = _first_repetition(row_ids)
+    codes, ids = read_ids(instance_ids, n_rows=int(offsets[-1]), name="instance_ids")
+    if len(ids) < len(codes):
+        rows = _first_repetition(codes)
         first, second = bag_ids[np.searchsorted(offsets, rows, side="right") - 1]
-        name = repr(row_ids.ids[row_ids.codes[rows[0]]])
+        name = repr(ids[codes[rows[0]]])
         if first == second:
             raise InvalidInputError(f"instance id {name} is duplicated in bag {first!r}")
         raise InvalidInputError(
             f"instance {name} is in two bags, {first!r} and {second!r}; it can be in one only"
         )
-    return row_ids.ids
+    return ids
 
 
-def _first_repetition(row_ids: RowIds) -> tuple[int, int]:
-    repeated = np.flatnonzero(pd.Series(row_ids.codes).duplicated())
-    second = int(repeated[0])
-    return int(np.flatnonzero(row_ids.codes == row_ids.codes[second])[0]), second
+def _first_repetition(codes: NDArray[np.int64]) -> tuple[int, int]:
+    second = int(np.flatnonzero(pd.Series(codes).duplicated())[0])
+    return int(np.flatnonzero(codes == codes[second])[0]), second
 
 
 def read_groups(groups: Any, n_bags: int) -> NDArray[Any] | None:
     """Check that there is one group a bag, all of one type."""
     if groups is None:
         return None
-    row_ids = read_ids(groups, n_rows=n_bags, name="groups")
-    return row_ids.ids[row_ids.codes]
+    codes, ids = read_ids(groups, n_rows=n_bags, name="groups")
+    return ids[codes]
 
 
-def read_bag_labels(labels: Any, bag_ids: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Check that every bag has a label in [0, 1]."""
-    if labels is None:
+# Largest number that a bag may carry, what it is called, and the rule.
+BAG_NUMBERS = {
+    "labels": (1.0, "label", "it must lie in [0, 1]"),
+    "reader_weight": (np.finfo(np.float64).max, "reader weight", "it must be finite and not negative"),
+}
+
+
+def read_bag_numbers(values: Any, bag_ids: NDArray[Any], name: str) -> NDArray[np.float64] | None:
+    """Check that every bag has a label, or a weight, within its bounds."""
+    if values is None:
         return None
-    values = _read_numbers(labels, len(bag_ids), "labels")
-    _refuse_where(~((values >= 0) & (values <= 1)), values, bag_ids, "label", "it must lie in [0, 1]")
-    return values
-
-
-def read_bag_weights(weights: Any, bag_ids: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Check that every bag has a finite weight, none of them negative."""
-    if weights is None:
-        return None
-    values = _read_numbers(weights, len(bag_ids), "reader_weight")
-    refused = ~(np.isfinite(values) & (values >= 0))
-    _refuse_where(refused, values, bag_ids, "reader weight", "it must be finite and not negative")
-    return values
-
-
-def _read_numbers(values: Any, n_bags: int, name: str) -> NDArray[np.float64]:
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputTypeError(f"{name} must be numbers, one a bag: {error}") from error
-    if numbers.shape != (n_bags,):
-        raise InvalidInputError(f"{name} has shape {numbers.shape} for {n_bags} bags")
+    if numbers.shape != bag_ids.shape:
+        raise InvalidInputError(f"{name} has shape {numbers.shape} for {len(bag_ids)} bags")
+    largest, what, rule = BAG_NUMBERS[name]
+    refused = np.flatnonzero(~((numbers >= 0) & (numbers <= largest)))
+    if len(refused):
+        bag, number = bag_ids[refused[0]], float(numbers[refused[0]])
+        raise InvalidInputError(f"the {what} of bag {bag!r} is {number!r}; {rule}")
     return numbers
-
-
-def _refuse_where(
-    refused: NDArray[np.bool_], values: NDArray[np.float64], bag_ids: NDArray[Any], name: str, rule: str
-) -> None:
-    if refused.any():
-        first = int(np.flatnonzero(refused)[0])
-        raise InvalidInputError(f"the {name} of bag {bag_ids[first]!r} is {float(values[first])!r}; {rule}")
 
 
 def read_bag_table(table: pd.DataFrame | None, n_bags: int) -> pd.DataFrame | None:
@@ -473,20 +427,6 @@ def refuse_shared(parts: Sequence[NDArray[Any] | None], what: str) -> None:
             shared = min(seen & ids, key=repr)
             raise InvalidInputError(f"{what} {shared!r} is in two of the parts; give {what}s ids that differ")
         seen |= ids
-
-
-def same_array(first: NDArray[Any] | None, second: NDArray[Any] | None) -> bool:
-    """Compare two arrays that may be absent."""
-    if first is None or second is None:
-        return first is second
-    return bool(np.array_equal(first, second))
-
-
-def same_table(first: pd.DataFrame | None, second: pd.DataFrame | None) -> bool:
-    """Compare two tables that may be absent."""
-    if first is None or second is None:
-        return first is second
-    return first.equals(second)
 
 
 def require_columns(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:

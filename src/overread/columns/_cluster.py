@@ -95,31 +95,17 @@ RETRIES = 10
 NOT_SPREAD = "this model is fitted on one machine: leave client= out of StoredInstances"
 
 
-@dataclass(frozen=True)
-class SharedRows:
-    """Files beside the table that tell workers what they need of every row, which is too much to send with each task.
+def _share_rows(source: StoredInstances, order: Ints, weight: Floats, owner: object) -> tuple[Path, Path]:
+    """Write order and weight of all rows beside the table, for the workers, as long as their owner is there.
 
-    Attributes
-    ----------
-    order
-        Row i is row order[i] of the file of features.
-    weight
-        How much each row counts in means and deviations; sums to 1.
+    They are too much to send with each task.
     """
-
-    order: Path
-    weight: Path
-
-    @classmethod
-    def write(cls, source: StoredInstances, order: Ints, weight: Floats, owner: object) -> SharedRows:
-        """Write them; they are there as long as their owner is."""
-        # Named as half written files are: who opens the run after a kill takes it away.
-        folder = Path(tempfile.mkdtemp(prefix=".overread-", suffix=".part", dir=source.path.parent))
-        weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-        shared = cls(folder / "order.npy", folder / "weight.npy")
-        np.save(shared.order, order if source.rows is None else source.rows[order])
-        np.save(shared.weight, weight)
-        return shared
+    # Named as half written files are: opening the run after a kill removes it.
+    folder = Path(tempfile.mkdtemp(prefix=".overread-", suffix=".part", dir=source.path.parent))
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    np.save(folder / "order.npy", order if source.rows is None else source.rows[order])
+    np.save(folder / "weight.npy", weight)
+    return folder / "order.npy", folder / "weight.npy"
 
 
 @dataclass(frozen=True)
@@ -136,26 +122,7 @@ class RowPart:
 
 
 class ClusterColumns(Columns):
-    """Columns of a file that a cluster reads.
-
-    Parameters
-    ----------
-    source
-        Where they are, with the client of the cluster.
-    order
-        Row i is row order[i] of the source.
-    weight
-        How much each row counts in means and deviations; sums to 1.
-    n_bytes
-        Memory of each worker for columns that are held.
-    sample_bytes
-        Memory of this process for the sampled rows of the curvature.
-
-    Raises
-    ------
-    StorageError
-        If the cluster has no workers.
-    """
+    """Columns of a file that a cluster reads; row i is row order[i] of the source, of some weight in means."""
 
     def __init__(
         self, source: StoredInstances, order: Ints, weight: Floats, n_bytes: int, sample_bytes: float
@@ -167,14 +134,15 @@ class ClusterColumns(Columns):
             raise StorageError("the Dask cluster has no workers: start some, and fit again")
         self._n_parts = min(self.n_rows, PARTS_PER_THREAD * sum(threads.values()))
         self._n_bytes = len(threads) * n_bytes // self._n_parts
-        self._rows = SharedRows.write(source, order, weight, self)
+        self._order_file, self._weight_file = _share_rows(source, order, weight, self)
         self._parts: list[RowPart] = []
         self.sample_bytes = sample_bytes
 
     def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
         """Let the cluster read every column once, for the numbers by which it is standardized."""
         groups = np.array_split(np.arange(self.n_features), min(self.n_features, self._n_parts))
-        given = [(self._path, self._rows, group, center, standardize) for group in groups]
+        files = (self._path, self._order_file, self._weight_file)
+        given = [(files, group, center, standardize) for group in groups]
         self.n_read += self.n_features
         return ColumnNumbers.join(self._gather(_describe_stored, given))
 
@@ -183,7 +151,7 @@ class ClusterColumns(Columns):
         bounds = np.linspace(0, self.n_rows, self._n_parts + 1).astype(int)
         token = uuid.uuid4().hex
         self._parts = [
-            RowPart(token, self._path, self._rows.order, int(first), int(last), scaling, self._n_bytes)
+            RowPart(token, self._path, self._order_file, int(first), int(last), scaling, self._n_bytes)
             for first, last in pairwise(bounds)
         ]
 
@@ -295,15 +263,14 @@ def _await_all(futures: list[Any], seconds: float) -> bool:
 
 
 def _describe_stored(
-    path: Path,
-    rows: SharedRows,
+    files: tuple[Path, Path, Path],
     columns: Ints,
     center: bool,  # noqa: FBT001
     standardize: bool,  # noqa: FBT001
 ) -> ColumnNumbers:
     """Describe some columns; runs in a worker."""
-    source = StoredInstances(path, rows=np.load(rows.order))
-    weight = np.load(rows.weight)
+    path, order_file, weight_file = files
+    source, weight = StoredInstances(path, rows=np.load(order_file)), np.load(weight_file)
     return describe_columns(source, columns, None, weight, center=center, standardize=standardize)
 
 

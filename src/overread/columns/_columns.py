@@ -17,14 +17,8 @@ Ints = NDArray[np.int64]
 class Columns(ABC):
     """Features of n rows, in the order of the loss; products run in float64 whatever their precision.
 
-    Attributes
-    ----------
-    n_features, n_rows
-        Their numbers.
-    n_read
-        Columns that were read from where they are kept, each time counted; 0 for what is in memory.
-    sample_bytes
-        Memory that the sampled rows of the curvature may take.
+    `n_read` counts columns that were read from where they are kept, each time; `sample_bytes` is the memory that the
+    sampled rows of the curvature may take.
     """
 
     n_features: int

@@ -1,9 +1,8 @@
 """Features in a file: columns of the working set are held as far as memory allows, the others read when wanted.
 
-A column is read whole, brought into the order of the loss and standardized each time; numbers are those of the matrix
-in memory, bit for bit. While one column is worked on the next one is read.
-
-What columns of a file are standardized by: found in one read of each, applied whenever they are read again.
+A column is read whole, brought into the order of the loss and standardized each time, by numbers that were found when
+it was first read; they are those of the matrix in memory, bit for bit. While one column is worked on the next one is
+read.
 """
 
 from __future__ import annotations
@@ -100,26 +99,7 @@ COLUMNS_AT_ONCE = 4
 
 
 class FileColumns(Columns):
-    """Columns of a file.
-
-    Parameters
-    ----------
-    source
-        Where they are.
-    order
-        Row i is row order[i] of the source.
-    scaling
-        How they are standardized.
-    n_bytes
-        Memory for columns that are held.
-    sample_bytes
-        Memory for the sampled rows of the curvature.
-
-    Attributes
-    ----------
-    capacity
-        How many columns can be held.
-    """
+    """Columns of a file, `capacity` of which can be held in n_bytes; row i is row order[i] of the source."""
 
     def __init__(
         self,

@@ -21,12 +21,20 @@ ROWS_PER_BLOCK = 8192
 INSTANCE_METHODS = ("instance_predict_proba", "instance_decision_function")
 
 
+def make_alike(kind: Any, estimator: BaseEstimator, **parameters: Any) -> Any:
+    """Make an estimator of another kind with the parameters that it shares with this one, and some of its own."""
+    shared = kind().get_params(deep=False).keys() & estimator.get_params(deep=False).keys()
+    return kind(**{name: getattr(estimator, name) for name in shared} | parameters)
+
+
 def read_bags(estimator: BaseEstimator, X: Any, bags: Any, *, reset: bool) -> Bags:
     """Bags from what scikit-learn's methods are given: `Bags`, or a matrix with or without the bag of each row.
 
-    Feature names and their number are remembered (reset) or compared. The columns of `Bags` are matched by
-    name; for a data frame scikit-learn's rule holds, that another order is an error.
+    Feature names and their number, and whether there are bags, are remembered (reset) or compared. The columns of
+    `Bags` are matched by name; for a data frame scikit-learn's rule holds, that another order is an error.
     """
+    if reset:
+        estimator.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
     if isinstance(X, Bags):
         if bags is not None:
             raise InvalidInputError("X is Bags already: leave bags= out")

@@ -7,6 +7,7 @@ JSON like any other and is scored without scikit-learn.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,14 +18,7 @@ from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models._base import BagClassifier, read_bags
 from overread.models._kernels import sum_trees
-from overread.models._saving import (
-    BAG_FIELDS,
-    Field,
-    Float,
-    FloatArray,
-    IntegerArray,
-    SavedModel,
-)
+from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, SavedModel
 from overread.models.loss._bag_loss import PoolingName, weigh_bags
 
 Floats = NDArray[np.float64]
@@ -32,6 +26,7 @@ Ints = NDArray[np.int64]
 NODE_FIELDS = ("feature_", "threshold_", "left_", "right_", "value_", "missing_left_")
 
 
+@dataclass(eq=False, repr=False)
 class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
     """Gradient boosted trees on instances; the probability of a bag is pooled from those of its instances.
 
@@ -93,24 +88,14 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         "gains_": FloatArray("d"),
     }
 
-    def __init__(
-        self,
-        n_trees: int = 100,
-        *,
-        learning_rate: float = 0.1,
-        max_leaves: int = 15,
-        min_instances: int = 20,
-        l2: float = 1.0,
-        pooling: PoolingName = "noisy_or",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_instances = min_instances
-        self.l2 = l2
-        self.pooling = pooling
-        self.random_state = random_state
+    n_trees: int = 100
+    _: KW_ONLY
+    learning_rate: float = 0.1
+    max_leaves: int = 15
+    min_instances: int = 20
+    l2: float = 1.0
+    pooling: PoolingName = "noisy_or"
+    random_state: int | None = None
 
     def fit(self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None) -> BoostedBags:
         """Grow the trees.
@@ -128,7 +113,6 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         """
         given = read_bags(self, X, bags, reset=True)
         weighed = weigh_bags(given, y, sample_weight=sample_weight, reader_weight=None, normalization="bags")
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         self.classes_ = weighed.labels.classes
         instances, hard, weight = _weigh_instances(given, weighed.labels.probability, weighed.weight)
         if len(np.unique(hard)) < 2:

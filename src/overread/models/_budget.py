@@ -30,15 +30,7 @@ MMAP_THRESHOLD, MMAP_BYTES = -3, 4_000_000
 
 @dataclass(frozen=True)
 class ColumnBudget:
-    """Memory of a fit, in bytes.
-
-    Attributes
-    ----------
-    columns
-        For columns that are held.
-    sample
-        For the sampled rows of the curvature, which also have what all columns together do not take.
-    """
+    """Memory of a fit, in bytes: for columns that are held, and for the sampled rows of the curvature."""
 
     columns: int
     sample: int

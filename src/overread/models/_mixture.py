@@ -1,13 +1,10 @@
-"""B2, the paper's mixture of readers: a relevance vector machine per reader, and one network that mixes them.
-
-How the readers' weights in the mixture vary over patients.
-"""
+"""B2, the paper's mixture of readers: a relevance vector machine per reader, and one network that mixes them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from overread._terminal import count_steps
-from overread.bags import Bags, Matrix, SoftStratifiedGroupKFold, group_codes, read_labels, take_rows
+from overread.bags import Bags, SoftStratifiedGroupKFold, group_codes, read_labels, take_rows
 from overread.errors import DataWarning, InvalidInputError
-from overread.models._base import LinearBagClassifier, linear_scores, read_bags
+from overread.models._base import LinearBagClassifier, linear_scores, make_alike, read_bags
 from overread.models._problem import check_number, seed_of
 from overread.models._saving import (
     LINEAR_FIELDS,
@@ -49,35 +46,17 @@ def bootstrap_weights(network: RVMMIL, scores: Bags, target: Floats, n_draws: in
     bare = scores.with_labels(None)
     weights = np.empty((n_draws, scores.n_features))
     for draw in count_steps("bootstraps of readers", range(n_draws)):
-        counts = _usable_draw(random, group, n_groups, target)
+        counts = np.zeros(len(target))
+        while len(np.unique(target[counts > 0])) < 2:
+            drawn = random.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups))
+            counts = drawn[group].astype(np.float64)
         chosen = np.flatnonzero(counts)
         fitted = clone(network).fit(bare[chosen], target[chosen], sample_weight=counts[chosen])
         weights[draw] = fitted.coef_[0]
     return weights
 
 
-def _usable_draw(
-    random: np.random.Generator, group: NDArray[np.int64], n_groups: int, target: Floats
-) -> Floats:
-    while True:
-        drawn = random.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups))
-        counts = drawn[group].astype(np.float64)
-        if len(np.unique(target[counts > 0])) == 2:
-            return counts
-
-
 ScoresName = Literal["in_sample", "out_of_fold"]
-
-
-@dataclass(frozen=True)
-class _Experts:
-    """Coefficients (R, d) and intercepts (R,) of the readers' models."""
-
-    coefs: Floats
-    intercepts: Floats
-
-    def scores(self, instances: Matrix) -> Floats:
-        return linear_scores(instances, self.coefs.T, self.intercepts)
 
 
 @dataclass(frozen=True)
@@ -91,26 +70,7 @@ class _Reader:
     scores: Floats
 
 
-@dataclass(frozen=True)
-class _Readers:
-    """Readers with models, and why others have none."""
-
-    fitted: list[_Reader]
-    left_out: dict[str, str]
-
-    def experts(self, position: int) -> _Experts:
-        """Models of a bound."""
-        models = [reader.models[position] for reader in self.fitted]
-        return _Experts(
-            np.concatenate([model.coef_ for model in models]),
-            np.concatenate([model.intercept_ for model in models]),
-        )
-
-    def fold_scores(self, position: int) -> Floats:
-        """Out-of-fold scores of a bound, one column a reader."""
-        return np.column_stack([reader.scores[:, position] for reader in self.fitted])
-
-
+@dataclass(eq=False, repr=False)
 class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
     """One `RVMMIL` per reader on the images that reader read, mixed by a logistic network on golden GTs (B2).
 
@@ -184,40 +144,22 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         "converged_": Flag(),
     }
 
-    def __init__(
-        self,
-        update: UpdateName = "mackay",
-        *,
-        prune_bound: float = 1e6,
-        alpha_init: float = 1.0,
-        screen: int | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        pooling: PoolingName = "noisy_or",
-        scores: ScoresName = "in_sample",
-        cv: int = 5,
-        min_positives: int = 10,
-        ridge: float = 1e-3,
-        n_bootstrap: int = 200,
-        confidence: float = 0.95,
-        random_state: int | None = None,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.update = update
-        self.prune_bound = prune_bound
-        self.alpha_init = alpha_init
-        self.screen = screen
-        self.tol = tol
-        self.max_iter = max_iter
-        self.pooling = pooling
-        self.scores = scores
-        self.cv = cv
-        self.min_positives = min_positives
-        self.ridge = ridge
-        self.n_bootstrap = n_bootstrap
-        self.confidence = confidence
-        self.random_state = random_state
-        self.memory_mb = memory_mb
+    update: UpdateName = "mackay"
+    _: KW_ONLY
+    prune_bound: float = 1e6
+    alpha_init: float = 1.0
+    screen: int | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    pooling: PoolingName = "noisy_or"
+    scores: ScoresName = "in_sample"
+    cv: int = 5
+    min_positives: int = 10
+    ridge: float = 1e-3
+    n_bootstrap: int = 200
+    confidence: float = 0.95
+    random_state: int | None = None
+    memory_mb: float | None = None
 
     def fit(self, X: Bags, y: Any = None, *, reader_bags: Mapping[str, Bags]) -> ReaderMixture:
         """Fit the readers' models and the mixture.
@@ -270,12 +212,18 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
                 "every golden label is the same: there is nothing for the mixture to learn"
             )
         folds = self._folds(bags, labels.probability)
-        readers = self._fit_readers(bags, reader_bags, folds, [model.prune_bound for model in models])
+        bounds = [model.prune_bound for model in models]
+        readers, left_out = self._fit_readers(bags, reader_bags, folds, bounds)
         for position, model in enumerate(models):
             read_bags(model, X, None, reset=True)
-            model._remember_readers(readers, position)
+            model.classes_ = labels.classes
+            model.reader_ids_ = np.array([reader.id for reader in readers], dtype=object)
+            model.n_positive_ = np.array([reader.n_positive for reader in readers], dtype=np.int64)
+            model.n_bags_ = np.array([reader.n_bags for reader in readers], dtype=np.int64)
+            model.left_out_ids_ = np.array(list(left_out), dtype=object)
+            reasons = [f"{reader}: {why}" for reader, why in left_out.items()]
+            model.left_out_reasons_ = np.array(reasons, dtype=object)
             model._fit_mixture(readers, position, bags, labels.probability, folds)
-            model.classes_, model.fitted_with_bags_ = labels.classes, True
 
     @property
     def reader_importance_(self) -> pd.DataFrame:
@@ -325,55 +273,30 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         reader_bags: Mapping[str, Bags],
         folds: NDArray[np.int64] | None,
         bounds: Sequence[float],
-    ) -> _Readers:
-        """Fit the models of all readers for each bound, and their scores of the bags fold by fold."""
+    ) -> tuple[list[_Reader], dict[str, str]]:
+        """Fit the models of readers for each bound, with their scores of the bags by fold; and why others have none."""
         fitted, left_out = [], {}
         for reader in reader_bags:
             own = read_bags(self, reader_bags[reader], None, reset=False)
             label = _hard_labels(own, reader)
-            reason = self._reason_to_leave_out(label)
-            if reason is not None:
-                left_out[reader] = reason
-                continue
-            models = self._rvm().fit_each(own, label, prune_bounds=bounds)
-            scores = self._fold_scores(own, label, bags, folds, bounds)
-            fitted.append(_Reader(reader, int(label.sum()), len(label), models, scores))
+            n_positive = int(label.sum())
+            for count, kind in ((n_positive, "positive"), (len(label) - n_positive, "negative")):
+                if count < self.min_positives:
+                    left_out[reader] = f"{count} {kind} bags, fewer than min_positives={self.min_positives}"
+                    break
+            else:
+                models = make_alike(RVMMIL, self).fit_each(own, label, prune_bounds=bounds)
+                scores = self._fold_scores(own, label, bags, folds, bounds)
+                fitted.append(_Reader(reader, n_positive, len(label), models, scores))
         if left_out:
             named = "; ".join(f"{reader}: {reason}" for reader, reason in left_out.items())
             warnings.warn(f"readers left out of the mixture: {named}", DataWarning, stacklevel=4)
         if not fitted:
             raise InvalidInputError("no reader has enough marks near candidates to be learned from")
-        return _Readers(fitted, left_out)
-
-    def _remember_readers(self, readers: _Readers, position: int) -> None:
-        """Keep who is in the mixture and who is not, and whether the models of a bound converged."""
-        self.reader_ids_ = np.array([reader.id for reader in readers.fitted], dtype=object)
-        self.n_positive_ = np.array([reader.n_positive for reader in readers.fitted], dtype=np.int64)
-        self.n_bags_ = np.array([reader.n_bags for reader in readers.fitted], dtype=np.int64)
-        self.left_out_ids_ = np.array(list(readers.left_out), dtype=object)
-        self.left_out_reasons_ = np.array(
-            [f"{reader}: {why}" for reader, why in readers.left_out.items()], dtype=object
-        )
-        self.converged_ = all(reader.models[position].fit_report_.converged for reader in readers.fitted)
-
-    def _reason_to_leave_out(self, label: Floats) -> str | None:
-        positive = int(label.sum())
-        for count, kind in ((positive, "positive"), (len(label) - positive, "negative")):
-            if count < self.min_positives:
-                return f"{count} {kind} bags, fewer than min_positives={self.min_positives}"
-        return None
-
-    def _rvm(self) -> RVMMIL:
-        shared = RVMMIL().get_params().keys() & self.get_params().keys()
-        return RVMMIL(**{name: getattr(self, name) for name in shared})
+        return fitted, left_out
 
     def _fold_scores(
-        self,
-        own: Bags,
-        label: Floats,
-        bags: Bags,
-        folds: NDArray[np.int64] | None,
-        bounds: Sequence[float],
+        self, own: Bags, label: Floats, bags: Bags, folds: NDArray[np.int64] | None, bounds: Sequence[float]
     ) -> Floats:
         """Scores of all instances for each bound, one column a bound, by models that did not see the group."""
         scores = np.zeros((bags.n_instances, len(bounds)))
@@ -386,33 +309,44 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
             tested = set(bags.groups[folds == fold].tolist())
             train = np.array([group not in tested for group in own.groups.tolist()])
             rows = fold_of_instance == fold
-            models = self._rvm().fit_each(own[train], label[train], prune_bounds=bounds)
+            models = make_alike(RVMMIL, self).fit_each(own[train], label[train], prune_bounds=bounds)
             tested_rows = take_rows(bags.matrix, np.flatnonzero(rows))
             for column, model in enumerate(models):
-                found = linear_scores(tested_rows, model.coef_[0], model.intercept_[0])
-                scores[rows, column] = found
+                scores[rows, column] = linear_scores(tested_rows, model.coef_[0], model.intercept_[0])
         return scores
 
     def _fit_mixture(
         self,
-        readers: _Readers,
+        readers: Sequence[_Reader],
         position: int,
         bags: Bags,
         target: Floats,
         folds: NDArray[np.int64] | None,
     ) -> None:
         """Mix the readers' models of a bound."""
-        experts = readers.experts(position)
-        scores = experts.scores(bags.matrix)
+        models = [reader.models[position] for reader in readers]
+        self.converged_ = all(model.fit_report_.converged for model in models)
+        coefs = self.reader_coefs_ = np.concatenate([model.coef_ for model in models])
+        intercepts = self.reader_intercepts_ = np.concatenate([model.intercept_ for model in models])
+        scores = linear_scores(bags.matrix, coefs.T, intercepts)
         self.score_means_, self.score_deviations_ = scores.mean(axis=0), _deviations(scores)
-        learned = scores if folds is None else readers.fold_scores(position)
-        self._learn_weights(bags.with_instances(_standardize_scores(learned, bags, folds)), target)
-        self._combine(experts)
+        if folds is not None:
+            scores = np.column_stack([reader.scores[:, position] for reader in readers])
+        self._learn_weights(bags.with_instances(_standardize_scores(scores, bags, folds)), target)
+        share = np.divide(
+            self.importance_,
+            self.score_deviations_,
+            out=np.zeros_like(self.importance_),
+            where=self.score_deviations_ > 0,
+        )
+        self.coef_ = (share @ coefs)[None, :]
+        offset = self.mixture_intercept_ + share @ (intercepts - self.score_means_)
+        self.intercept_ = np.array([offset])
+        self.n_features_ = int(np.count_nonzero(coefs.any(axis=0)))
 
     def _learn_weights(self, scores: Bags, target: Floats) -> None:
-        network = self._rvm().set_params(
-            update="fixed", alpha_init=self.ridge, prune_bound=1e6, screen=None, standardize=False
-        )
+        fixed = {"update": "fixed", "alpha_init": self.ridge, "prune_bound": 1e6, "screen": None}
+        network = make_alike(RVMMIL, self, standardize=False, **fixed)
         network.fit(scores.with_labels(None), target)
         self.importance_, self.mixture_intercept_ = network.coef_[0], float(network.intercept_[0])
         self.converged_ = self.converged_ and network.fit_report_.converged
@@ -421,19 +355,6 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
             draws = bootstrap_weights(network, scores, target, self.n_bootstrap, seed_of(self.random_state))
             tail = 50.0 * (1.0 - self.confidence)
             self.interval_ = np.percentile(draws, [tail, 100.0 - tail], axis=0).T
-
-    def _combine(self, experts: _Experts) -> None:
-        share = np.divide(
-            self.importance_,
-            self.score_deviations_,
-            out=np.zeros_like(self.importance_),
-            where=self.score_deviations_ > 0,
-        )
-        self.reader_coefs_, self.reader_intercepts_ = experts.coefs, experts.intercepts
-        self.coef_ = (share @ experts.coefs)[None, :]
-        offset = self.mixture_intercept_ + share @ (experts.intercepts - self.score_means_)
-        self.intercept_ = np.array([offset])
-        self.n_features_ = int(np.count_nonzero(experts.coefs.any(axis=0)))
 
 
 def _hard_labels(own: Bags, reader: str) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,27 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from overread._terminal import count_steps
 from overread.bags import Bags, make_splits
 from overread.errors import InvalidInputError
-from overread.models._base import LinearBagClassifier, bags_to_score, linear_scores, read_bags
+from overread.models._base import LinearBagClassifier, bags_to_score, linear_scores, make_alike, read_bags
 from overread.models._penalties import Penalty
 from overread.models._plots import plot_path
 from overread.models._problem import (
     check_number,
     make_report,
-    prepare_for,
+    prepare,
     read_options,
     single_threaded_blas,
     warn_about,
 )
 from overread.models._report import FitReport
-from overread.models._saving import (
-    BAG_FIELDS,
-    Field,
-    Float,
-    FloatArray,
-    IntegerArray,
-    Records,
-    SavedModel,
-)
+from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, Records, SavedModel
 from overread.models._soft import SoftMILLogisticRegression
 from overread.models._tuning import find_best, take_sparsest
 from overread.models.loss._bag_loss import NormalizationName, PoolingName, WeighedBags, pool, weigh_bags
@@ -61,6 +53,7 @@ class PathProgress:
     report: FitReport
 
 
+@dataclass(eq=False, repr=False)
 class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     """All models of `SoftMILLogisticRegression` along a decreasing grid of penalties.
 
@@ -112,36 +105,20 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         "fit_reports_": Records(FitReport, "L"),
     }
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        n_alphas: int = 30,
-        min_ratio: float = MIN_RATIO,
-        penalty: str | Penalty = "l1",
-        normalization: NormalizationName = "bags",
-        divide_by_features: bool = False,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        random_state: int | np.random.RandomState | None = None,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.min_ratio = min_ratio
-        self.penalty = penalty
-        self.normalization = normalization
-        self.divide_by_features = divide_by_features
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling = pooling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_mb = memory_mb
+    alphas: Any = None
+    _: KW_ONLY
+    n_alphas: int = 30
+    min_ratio: float = MIN_RATIO
+    penalty: str | Penalty = "l1"
+    normalization: NormalizationName = "bags"
+    divide_by_features: bool = False
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    tol: float = 1e-6
+    max_iter: int = 200
+    random_state: int | np.random.RandomState | None = None
+    memory_mb: float | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
@@ -171,11 +148,11 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         """
         given = read_bags(self, X, bags, reset=True)
         options = read_options(self)
-        problem = prepare_for(self, given, y, sample_weight, reader_weight)
+        problem = prepare(self, given, y, sample_weight, reader_weight)
         solver = problem.solver(options.seed)
         self.alpha_max_ = solver.alpha_max / problem.alpha_unit
         self.alphas_ = self._grid(self.alpha_max_)
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
+
         self.classes_ = problem.labels.classes
         coefs, intercepts, reports = [], [], []
         with single_threaded_blas():
@@ -186,14 +163,9 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
                 coefficients, intercept = problem.design.to_user(solution.w, solution.b)
                 coefs.append(coefficients)
                 intercepts.append(intercept)
+                objectives = (problem.unit * solution.objective,)
                 report = make_report(
-                    problem,
-                    solver,
-                    solution,
-                    alpha=float(alpha),
-                    alpha_max=self.alpha_max_,
-                    options=options,
-                    start_objectives=(problem.unit * solution.objective,),
+                    problem, solver, solution, float(alpha), self.alpha_max_, options, objectives
                 )
                 reports.append(report)
                 if callback is not None:
@@ -224,7 +196,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None
     ) -> Floats:
         """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
-        problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
+        problem = prepare(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
         return self._grid(problem.alpha_max)
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
@@ -273,9 +245,8 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     def model(self, index: int) -> SoftMILLogisticRegression:
         """Return the fitted model of one penalty."""
         check_is_fitted(self)
-        shared = SoftMILLogisticRegression().get_params().keys() & self.get_params().keys()
-        model = SoftMILLogisticRegression(
-            alpha=float(self.alphas_[index]), **{name: getattr(self, name) for name in shared}
+        model: SoftMILLogisticRegression = make_alike(
+            SoftMILLogisticRegression, self, alpha=float(self.alphas_[index])
         )
         model.coef_, model.intercept_ = self.coef_path_[[index]], self.intercept_path_[[index]]
         model.alpha_ = float(self.alphas_[index])
@@ -291,6 +262,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
 RULES = {"1se": 1.0, "best": 0.0}
 
 
+@dataclass(eq=False, repr=False)
 class SoftMILPathCV(LinearBagClassifier):
     """`SoftMILLogisticRegression` with its penalty chosen by cross-validation along a path.
 
@@ -341,42 +313,23 @@ class SoftMILPathCV(LinearBagClassifier):
     [0]
     """
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        n_alphas: int = 30,
-        min_ratio: float = MIN_RATIO,
-        cv: Any = 5,
-        rule: Literal["1se", "best"] = "1se",
-        penalty: str | Penalty = "l1",
-        normalization: NormalizationName = "bags",
-        divide_by_features: bool = False,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        n_init: int = 1,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        random_state: int | None = None,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.min_ratio = min_ratio
-        self.cv = cv
-        self.rule = rule
-        self.penalty = penalty
-        self.normalization = normalization
-        self.divide_by_features = divide_by_features
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling = pooling
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_mb = memory_mb
+    alphas: Any = None
+    _: KW_ONLY
+    n_alphas: int = 30
+    min_ratio: float = MIN_RATIO
+    cv: Any = 5
+    rule: Literal["1se", "best"] = "1se"
+    penalty: str | Penalty = "l1"
+    normalization: NormalizationName = "bags"
+    divide_by_features: bool = False
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    n_init: int = 1
+    tol: float = 1e-6
+    max_iter: int = 200
+    random_state: int | None = None
+    memory_mb: float | None = None
 
     def fit(
         self,
@@ -404,7 +357,7 @@ class SoftMILPathCV(LinearBagClassifier):
             raise InvalidInputError("1 sample: cross-validation needs at least two bags")
         weights = {"sample_weight": sample_weight, "reader_weight": reader_weight}
         weighed = weigh_bags(given, y, normalization=self.normalization, **weights)
-        self.alphas_ = self._make(SoftMILPath).make_grid(given, y, **weights)
+        self.alphas_ = make_alike(SoftMILPath, self).make_grid(given, y, **weights)
         splits = make_splits(self.cv, given, weighed.labels.probability, groups)
         bare = given.with_labels(None)
         self.cv_scores_ = np.column_stack(
@@ -414,16 +367,11 @@ class SoftMILPathCV(LinearBagClassifier):
         differences = self.cv_scores_ - self.cv_scores_[find_best(means, -self.alphas_)]
         errors = differences.std(axis=1, ddof=1) / np.sqrt(len(splits)) if len(splits) > 1 else 0.0 * means
         self.alpha_ = float(self.alphas_[take_sparsest(means, -self.alphas_, errors, RULES[self.rule])])
-        model = self._make(SoftMILLogisticRegression, alpha=self.alpha_)
+        model = make_alike(SoftMILLogisticRegression, self, alpha=self.alpha_)
         self.best_estimator_ = model.fit(X, y, bags=bags, **weights)
-        self.fitted_with_bags_, self.classes_ = model.fitted_with_bags_, model.classes_
+        self.classes_ = model.classes_
         self.coef_, self.intercept_, self.n_iter_ = model.coef_, model.intercept_, model.n_iter_
         return self
-
-    def _make(self, kind: Any, **parameters: Any) -> Any:
-        """Make an estimator of another kind with the parameters that it shares with this one."""
-        shared = kind().get_params().keys() & self.get_params(deep=False).keys()
-        return kind(**{name: getattr(self, name) for name in shared} | parameters)
 
     def _score_fold(
         self, bags: Bags, weighed: WeighedBags, weights: dict[str, Any], train: Ints, test: Ints
@@ -434,6 +382,8 @@ class SoftMILPathCV(LinearBagClassifier):
         is_sum = self.normalization == "none"
         share = weighed.weight[train].sum() / weighed.weight.sum() if is_sum else 1.0
         own = {name: None if one is None else np.asarray(one)[train] for name, one in weights.items()}
-        path = self._make(SoftMILPath, alphas=share * self.alphas_).fit(bags[train], label[train], **own)
+        path = make_alike(SoftMILPath, self, alphas=share * self.alphas_).fit(
+            bags[train], label[train], **own
+        )
         judged, counts = bags[test], weighed.sample_weight[test]
         return [path.model(i).score(judged, label[test], counts) for i in range(len(self.alphas_))]

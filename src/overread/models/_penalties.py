@@ -1,6 +1,4 @@
-"""L1 with a ridge beside it, which keeps columns that say the same together.
-
-What the solver asks of a penalty.
+"""Penalties, and what the solver asks of them.
 
 A penalty is alpha R(w), with R a sum over the columns of convex functions whose only kink is at 0::
 
@@ -21,10 +19,6 @@ From `value`, `kink`, `slope` (S') and `curvature` (S'') follows all that a work
 - *alpha_max*, the smallest alpha for which w = 0 is stationary.
 
 `docs/how-to/add_a_penalty.md` adds one.
-
-The paper's penalty.
-
-The penalties by name, for estimators and saved models.
 """
 
 from __future__ import annotations

@@ -95,19 +95,7 @@ def _finish(axis: Axes) -> None:
 def plot_path(
     path: SoftMILPath, axes: Axes | None = None, *, chosen: int | None = None, n_named: int = 6
 ) -> Axes:
-    """Draw the coefficients of a fitted path over its penalties, strongest penalty to the left.
-
-    Parameters
-    ----------
-    path
-        Fitted. Coefficients are drawn per standard deviation of their feature.
-    axes
-        Where to draw; a new figure if not given.
-    chosen
-        Position of the penalty to mark with a line.
-    n_named
-        Features to name at the right end, those with the largest coefficients.
-    """
+    """Draw the coefficients of a fitted path, per standard deviation of their feature, over its penalties."""
     axes = empty_figure(7.0, 4.2).subplots() if axes is None else axes
     weights = path.coef_path_ * path.scale_
     used = np.flatnonzero(weights.any(axis=0))

@@ -1,13 +1,9 @@
-"""From what the user passes to `fit` to the solver's own problem.
+"""From what the user passes to `fit` to the solver's own problem, and back to a certificate.
 
-From the user's matrix to the solver's: one standardized feature per row, in the order of the loss.
-
-The copy is the only one made of X, and column-major features that need no scaling are not copied at all. Each
-column is first divided by a power of two near its largest value, so that squares neither overflow nor underflow,
-then centred and divided by its standard deviation, in float64. A matrix in a file is read once, for these numbers, and
-stays there.
-
-Running the solver for an estimator: starts, certificate, warnings.
+The solver has one standardized feature per row, in the order of the loss. That copy is the only one made of X, and
+column-major features that need no scaling are not copied at all. Each column is first divided by a power of two near
+its largest value, so that squares neither overflow nor underflow, then centred and divided by its standard deviation,
+in float64. A matrix in a file is read once, for these numbers, and stays there.
 """
 
 from __future__ import annotations
@@ -58,18 +54,10 @@ SMALL_MEAN = 0.1
 
 @dataclass(frozen=True)
 class FitDesign:
-    """Standardized features and the way back: coefficient on the user's scale = w / scale.
+    """Standardized features (x - center) / scale, and the way back: coefficient on the user's scale = w / scale.
 
-    Attributes
-    ----------
-    columns
-        (x - center) / scale, in the precision of the input.
-    center, scale
-        Per feature; scale is 0 for a feature that was left out because it does not vary.
-    norms
-        Euclidean norm of each standardized feature.
-    vanishing
-        Features left out because all their values are below the smallest normal number.
+    The scale is 0 for a feature that was left out because it does not vary; `vanishing` are those of them whose values
+    are all below the smallest normal number.
     """
 
     columns: Columns
@@ -99,22 +87,9 @@ def make_design(
     standardize: bool,
     memory_mb: float | None = None,
 ) -> FitDesign:
-    """Copy X (n x d) into a `FitDesign`, rows in the given order.
+    """Copy X (n x d), in memory or in a file, into a `FitDesign`; its row i is row order[i] of X.
 
-    Parameters
-    ----------
-    X
-        Finite values, float32 or float64; in memory, or in a file.
-    order
-        Row i of the design is row order[i] of X.
-    row_weight
-        How often each row of X counts in means and deviations.
-    center
-        Whether to subtract the mean (when there is an intercept to absorb it).
-    standardize
-        Whether to divide by the standard deviation (without centring: by the root mean square).
-    memory_mb
-        Memory that the process may take with a matrix in a file; None: half of what the machine has.
+    Each row counts row_weight times in means and deviations. Without centring the scale is the root mean square.
     """
     n, d = X.shape
     weight = row_weight[order] / row_weight.sum()
@@ -293,95 +268,55 @@ def read_options(estimator: Any, *, n_init: int = 1) -> SolverOptions:
     )
 
 
-def prepare_for(estimator: Any, bags: Bags, y: Any, sample_weight: Any, reader_weight: Any) -> FitProblem:
-    """Prepare with an estimator's parameters of the model."""
-    return prepare(
+def prepare(estimator: Any, bags: Bags, y: Any, sample_weight: Any, reader_weight: Any) -> FitProblem:
+    """Check labels, weights and an estimator's parameters, standardize, and find the start at w = 0.
+
+    An estimator without a normalization has a plain sum over bags; one without a penalty does not use it.
+    """
+    memory_mb, fit_intercept = estimator.memory_mb, estimator.fit_intercept
+    if memory_mb is not None:
+        memory_mb = check_number(memory_mb, "memory_mb", low=1)
+    weighed = weigh_bags(
         bags,
         y,
         sample_weight=sample_weight,
         reader_weight=reader_weight,
-        normalization=estimator.normalization,
-        divide_by_features=estimator.divide_by_features,
-        fit_intercept=estimator.fit_intercept,
-        standardize=estimator.standardize,
-        pooling=estimator.pooling,
-        penalty=estimator.penalty,
-        memory_mb=None
-        if estimator.memory_mb is None
-        else check_number(estimator.memory_mb, "memory_mb", low=1),
-    )
-
-
-def prepare(
-    bags: Bags,
-    y: Any,
-    *,
-    sample_weight: Any,
-    reader_weight: Any,
-    normalization: str,
-    divide_by_features: bool,
-    fit_intercept: bool,
-    standardize: bool,
-    pooling: str,
-    penalty: str | Penalty = "l1",
-    memory_mb: float | None = None,
-) -> FitProblem:
-    """Check labels, weights and penalty, standardize, and find the start at w = 0."""
-    weighed = weigh_bags(
-        bags, y, sample_weight=sample_weight, reader_weight=reader_weight, normalization=normalization
+        normalization=getattr(estimator, "normalization", "none"),
     )
     labels, repetitions, weight = weighed.labels, weighed.sample_weight, weighed.weight
     unit = float(weight.sum())
-    chosen = find_penalty(penalty)
-    chosen.check(bags.n_features)
-    _warn_if_constant(labels)
-    loss = BagLoss.build(bags.offsets, labels.probability, weight / unit, find_pooling(pooling))
+    penalty = find_penalty(getattr(estimator, "penalty", "l1"))
+    penalty.check(bags.n_features)
+    remarks = []
+    if labels.is_constant:
+        label = labels.probability[0]
+        remarks.append(f"every label is {label:g}: there is nothing to tell apart, so no feature is chosen")
+    loss = BagLoss.build(bags.offsets, labels.probability, weight / unit, find_pooling(estimator.pooling))
     row_weight = np.repeat(repetitions / repetitions.max(), bags.sizes)
     design = make_design(
         bags.matrix,
         loss.order,
         row_weight,
         center=fit_intercept,
-        standardize=standardize,
+        standardize=estimator.standardize,
         memory_mb=memory_mb,
     )
     if not design.scale.any():
-        warnings.warn(
-            "no feature varies: there is nothing to choose from, so every coefficient is 0",
-            DataWarning,
-            stacklevel=3,
-        )
+        remarks.append("no feature varies: there is nothing to choose from, so every coefficient is 0")
     if len(design.vanishing):
         names = [bags.feature_names[j] if bags.feature_names else str(j) for j in design.vanishing]
-        warnings.warn(
-            f"left out because every value is smaller than the smallest normal number: {', '.join(names)}",
-            DataWarning,
-            stacklevel=3,
+        remarks.append(
+            f"left out because every value is smaller than the smallest normal number: {', '.join(names)}"
         )
-    alpha_unit = 1.0 / unit / (bags.n_features if divide_by_features else 1)
+    for remark in remarks:
+        warnings.warn(remark, DataWarning, stacklevel=3)
+    alpha_unit = 1.0 / unit / (bags.n_features if getattr(estimator, "divide_by_features", False) else 1)
     null = null_intercept(loss) if fit_intercept else 0.0
-    return FitProblem(loss, chosen, design, labels, fit_intercept, unit, alpha_unit, null)
-
-
-def _warn_if_constant(labels: SoftLabels) -> None:
-    if labels.is_constant:
-        warnings.warn(
-            f"every label is {labels.probability[0]:g}: there is nothing to tell apart, so no feature is chosen",
-            DataWarning,
-            stacklevel=4,
-        )
+    return FitProblem(loss, penalty, design, labels, fit_intercept, unit, alpha_unit, null)
 
 
 Start = tuple[Floats, float]
-
-
-@dataclass(frozen=True)
-class PreparedFit:
-    """A solution, the solver that found it, and the objectives that all starts reached."""
-
-    solution: Solution
-    solver: NewtonSolver
-    start_objectives: tuple[float, ...]
+Fit = tuple[Solution, NewtonSolver]
 
 
 @contextmanager
@@ -398,33 +333,32 @@ def _threadpools() -> ThreadpoolController:
 
 def fit_one_alpha(
     problem: FitProblem, alpha: float, options: SolverOptions, start: Start | None = None
-) -> PreparedFit:
+) -> tuple[Solution, NewtonSolver, tuple[float, ...]]:
     """Best stationary point from the default start and options.n_init - 1 others; alpha in the solver's unit.
 
-    The default start, w = 0, is followed down at two paces where the problem is not convex.
+    The default start, w = 0, is followed down at two paces where the problem is not convex. Returned with the solver
+    that found it, and the objectives that all starts reached.
     """
     if start is not None and _is_better(problem, alpha, start):
-        fits = [_warm_fit(problem, alpha, options, start)]
+        fits = [_fit_from(problem, alpha, options, start)]
     else:
         paces = (FINE,) if problem.loss.is_convex else (FINE, COARSE)
         fits = [_descent(problem, alpha, options, pace) for pace in paces]
     if not problem.loss.is_convex:
         fits += [_witness_fit(problem, alpha, options, number) for number in range(1, options.n_init)]
-    best = min(fits, key=lambda fit: (not fit.solution.converged, fit.solution.objective))
-    objectives = tuple(problem.unit * fit.solution.objective for fit in fits)
-    return PreparedFit(best.solution, best.solver, objectives)
+    solution, solver = min(fits, key=lambda fit: (not fit[0].converged, fit[0].objective))
+    return solution, solver, tuple(problem.unit * reached.objective for reached, _ in fits)
 
 
-def _warm_fit(problem: FitProblem, alpha: float, options: SolverOptions, start: Start) -> PreparedFit:
+def _fit_from(problem: FitProblem, alpha: float, options: SolverOptions, start: Start) -> Fit:
     solver = problem.solver(options.seed)
     solver.start(*start)
-    return PreparedFit(solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver, ())
+    return solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver
 
 
-def _descent(problem: FitProblem, alpha: float, options: SolverOptions, pace: Pace) -> PreparedFit:
+def _descent(problem: FitProblem, alpha: float, options: SolverOptions, pace: Pace) -> Fit:
     solver = problem.solver(options.seed)
-    solution = descend(solver, alpha, tol=options.tol, max_iter=options.max_iter, pace=pace)
-    return PreparedFit(solution, solver, ())
+    return descend(solver, alpha, tol=options.tol, max_iter=options.max_iter, pace=pace), solver
 
 
 def _is_better(problem: FitProblem, alpha: float, start: Start) -> bool:
@@ -435,21 +369,18 @@ def _is_better(problem: FitProblem, alpha: float, start: Start) -> bool:
     return solver.point.loss + alpha * problem.penalty.value(start[0]) < null
 
 
-def _witness_fit(problem: FitProblem, alpha: float, options: SolverOptions, number: int) -> PreparedFit:
+def _witness_fit(problem: FitProblem, alpha: float, options: SolverOptions, number: int) -> Fit:
     """Start from the convex fit to one random instance of each bag."""
     random = np.random.default_rng([options.seed, number])
     rehearsal = problem.solver(options.seed, loss=witness_loss(problem.loss, random))
     first = descend(rehearsal, alpha, tol=FINE.tol, max_iter=options.max_iter)
-    solver = problem.solver(options.seed)
-    solver.start(first.w, first.b)
-    return PreparedFit(solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver, ())
+    return _fit_from(problem, alpha, options, (first.w, first.b))
 
 
 def make_report(
     problem: FitProblem,
     solver: NewtonSolver,
     solution: Solution,
-    *,
     alpha: float,
     alpha_max: float,
     options: SolverOptions,
@@ -486,19 +417,19 @@ def make_report(
     )
 
 
-def warn_about(report: FitReport, *, stacklevel: int = 3) -> None:
+def warn_about(report: FitReport) -> None:
     """Say what the certificate has to say: not converged, or held only by the penalty."""
     if not report.converged:
         warnings.warn(
             f"not converged at alpha={report.alpha:g}: after {report.n_iter} Newton steps the optimality conditions "
             f"are violated by {report.kkt_residual:.2g} of alpha (tol={report.tol:g}); raise max_iter or alpha",
             ConvergenceWarning,
-            stacklevel=stacklevel,
+            stacklevel=3,
         )
     if report.unbounded:
         warnings.warn(
             "the labels are separated perfectly: without a penalty the coefficients are unbounded, and "
             f"alpha={report.alpha:g} holds them only where the loss is rounding; raise alpha",
             DataWarning,
-            stacklevel=stacklevel,
+            stacklevel=3,
         )

@@ -1,12 +1,8 @@
-"""The certificate of a fit: what was reached, and what it cost.
-
-The certificate of an RVMMIL fit.
-"""
+"""The certificates of fits: what was reached, and what it cost."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from overread._text import short_repr
 from overread.files import later
@@ -93,10 +89,6 @@ class FitReport:
     criterion: str = later("")
     file_passes: float = later(0.0)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {**asdict(self), "start_objectives": list(self.start_objectives)}
-
 
 @short_repr("n_features", "converged", "n_rounds", "n_pruned")
 @dataclass(frozen=True)
@@ -162,8 +154,3 @@ class RVMReport:
     exact_curvature: bool
     n_held: int
     at_floor: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        lists = {name: list(getattr(self, name)) for name in ("log_evidence", "n_kept_per_round")}
-        return {**asdict(self), **lists}

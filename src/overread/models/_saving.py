@@ -126,9 +126,7 @@ class _RecordField(Field):
     """A record, or several: members have the names of version 0.2 in files."""
 
     def encode(self, value: Any) -> Any:
-        return _rename(
-            to_json(from_json(self.type_, to_json(value, keep_nan=True)), keep_nan=True), FILE_NAMES
-        )
+        return _rename(super().encode(value), FILE_NAMES)
 
     def _read(self, data: Any, place: str) -> Any:
         return super()._read(_rename(data, OLD_NAMES), place)

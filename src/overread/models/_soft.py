@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._penalties import Penalty
@@ -16,21 +16,13 @@ from overread.models._problem import (
     check_number,
     fit_one_alpha,
     make_report,
-    prepare_for,
+    prepare,
     read_options,
     single_threaded_blas,
     warn_about,
 )
 from overread.models._report import FitReport
-from overread.models._saving import (
-    LINEAR_FIELDS,
-    Field,
-    Float,
-    FloatArray,
-    Integer,
-    Record,
-    SavedModel,
-)
+from overread.models._saving import LINEAR_FIELDS, Field, Float, FloatArray, Integer, Record, SavedModel
 from overread.models.loss._bag_loss import NormalizationName, PoolingName
 
 Floats = NDArray[np.float64]
@@ -39,6 +31,7 @@ Floats = NDArray[np.float64]
 DEFAULT_FRACTION = 0.1
 
 
+@dataclass(eq=False, repr=False)
 class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLogisticRegression"):
     """Noisy-or multiple-instance logistic regression on soft labels, kept compact by L1 or the elastic net.
 
@@ -124,36 +117,20 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         "fit_report_": Record(FitReport),
     }
 
-    def __init__(
-        self,
-        alpha: float | None = None,
-        *,
-        penalty: str | Penalty = "l1",
-        normalization: NormalizationName = "bags",
-        divide_by_features: bool = False,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        n_init: int = 1,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.normalization = normalization
-        self.divide_by_features = divide_by_features
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling = pooling
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.memory_mb = memory_mb
+    alpha: float | None = None
+    _: KW_ONLY
+    penalty: str | Penalty = "l1"
+    normalization: NormalizationName = "bags"
+    divide_by_features: bool = False
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    n_init: int = 1
+    tol: float = 1e-6
+    max_iter: int = 200
+    warm_start: bool = False
+    random_state: int | np.random.RandomState | None = None
+    memory_mb: float | None = None
 
     def fit(
         self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None
@@ -177,27 +154,22 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         options = read_options(self, n_init=self.n_init)
         alpha = None if self.alpha is None else check_number(self.alpha, "alpha")
         start = self._warm_start()
-        problem = prepare_for(self, given, y, sample_weight, reader_weight)
+        problem = prepare(self, given, y, sample_weight, reader_weight)
         self.alpha_max_ = problem.alpha_max
         self.alpha_ = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else alpha
         if start is not None:
             start = problem.design.from_user(*start)
         with single_threaded_blas():
-            fit = fit_one_alpha(problem, self.alpha_ * problem.alpha_unit, options, start)
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
+            solution, solver, objectives = fit_one_alpha(
+                problem, self.alpha_ * problem.alpha_unit, options, start
+            )
         self.classes_ = problem.labels.classes
-        coefficients, intercept = problem.design.to_user(fit.solution.w, fit.solution.b)
+        coefficients, intercept = problem.design.to_user(solution.w, solution.b)
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
         self.mean_, self.scale_ = problem.design.center, problem.design.scale
-        self.n_iter_ = max(1, fit.solution.n_iter)
+        self.n_iter_ = max(1, solution.n_iter)
         self.fit_report_ = make_report(
-            problem,
-            fit.solver,
-            fit.solution,
-            alpha=self.alpha_,
-            alpha_max=self.alpha_max_,
-            options=options,
-            start_objectives=fit.start_objectives,
+            problem, solver, solution, self.alpha_, self.alpha_max_, options, objectives
         )
         warn_about(self.fit_report_)
         return self

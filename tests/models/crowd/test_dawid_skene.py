@@ -107,14 +107,6 @@ def test_a_reader_who_marked_everything_or_nothing_has_no_say():
     )
 
 
-def test_a_reader_who_copied_another_counts_twice():
-    votes = make_crowd().votes
-    alone, copied = DawidSkene().fit(votes), DawidSkene().fit(np.column_stack([votes, votes[:, 0]]))
-    assert copied.sensitivity_[0] == pytest.approx(copied.sensitivity_[-1], abs=1e-12)
-    assert copied.sensitivity_[0] > alone.sensitivity_[0]
-    assert copied.specificity_[0] > alone.specificity_[0]
-
-
 @pytest.mark.parametrize("vote", [0.0, 1.0])
 def test_votes_of_one_class_give_that_class(vote):
     with pytest.warns(DataWarning, match=f"every vote is {vote:g}"):

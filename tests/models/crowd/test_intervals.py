@@ -13,8 +13,8 @@ from overread.models.crowd._em import (
     Prior,
     Priors,
     Skills,
+    VoteList,
     expect,
-    list_votes,
     logit_interval,
     observed_information,
 )
@@ -41,7 +41,7 @@ def test_variances_are_those_of_the_likelihood(prior):
 
     def minus_log_posterior(theta):
         alpha, bet, pi = expit(theta[:R]), expit(theta[R : 2 * R]), float(expit(theta[-1]))
-        likelihood = expect(list_votes(votes), Skills(alpha, bet), np.log(pi), np.log1p(-pi)).log_likelihood
+        likelihood = expect(VoteList(votes), Skills(alpha, bet), np.log(pi), np.log1p(-pi))[1]
         return -likelihood - beta.log_density(expit(theta))
 
     theta = np.concatenate([logit(model.sensitivity_), logit(model.specificity_), [logit(model.prevalence_)]])

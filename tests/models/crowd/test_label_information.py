@@ -12,9 +12,9 @@ from overread.models.crowd._em import (
     Prior,
     Priors,
     Skills,
+    VoteList,
     expect,
     label_part,
-    list_votes,
     observed_information,
 )
 from overread.models.loss._bag_loss import pool
@@ -47,7 +47,7 @@ def test_variances_are_those_of_the_likelihood(pooling, fit_intercept, l1_ratio)
         z = X @ w + (theta[-1] if fit_intercept else offset)
         log_p, log_q = pool(z, bags.offsets, pooling)
         ridge = 400 * 0.005 * (1 - l1_ratio)
-        return -expect(list_votes(problem.votes), skills, log_p, log_q).log_likelihood + ridge / 2 * w @ w
+        return -expect(VoteList(problem.votes), skills, log_p, log_q)[1] + ridge / 2 * w @ w
 
     w = model.coef_[0][used] * scale
     offset = model.intercept_[0] + centre @ model.coef_[0][used]

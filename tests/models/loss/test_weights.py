@@ -5,7 +5,7 @@ import pytest
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.models.loss._bag_loss import bag_weights, check_weights, weigh_bags
+from overread.models.loss._bag_loss import bag_weights, weigh_bags
 
 LABELS = np.array([0.5, 0.0, 1.0, 0.0])
 REPEATED, READERS = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 0.5, 0.25, 1.0])
@@ -26,26 +26,6 @@ def test_section_4_1(normalization, expected):
 def test_a_class_that_is_not_there_takes_nothing():
     weights = bag_weights(np.zeros(4), REPEATED, np.ones(4), "class")
     np.testing.assert_allclose(weights, REPEATED / 10, rtol=1e-15)
-
-
-def test_none_means_ones_and_a_number_means_all():
-    assert check_weights(None, 3, "w").tolist() == [1, 1, 1]
-    assert check_weights(0.5, 3, "w").tolist() == [0.5, 0.5, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("weight", "match"),
-    [
-        ([1, 2], "one weight for each of the 3 bags"),
-        ([1, -1, 1], r"w\[1\] is -1.0"),
-        ([1, 1, np.nan], r"w\[2\] is nan"),
-        ([0, 0, 0], "zero for every bag"),
-        (["a", "b", "c"], "must be numbers"),
-    ],
-)
-def test_weights_that_are_none(weight, match):
-    with pytest.raises(InvalidInputError, match=match):
-        check_weights(weight, 3, "w")
 
 
 def test_readers_default_to_what_the_bags_carry():

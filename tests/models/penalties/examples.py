@@ -3,9 +3,4 @@
 from overread.models import PENALTIES, ElasticNet
 
 # Each by its defaults, so that a new one needs no line here; then those with a parameter that matters.
-ALL = [
-    *(penalty() for penalty in PENALTIES.values()),
-    ElasticNet(1.0),
-    ElasticNet(0.9),
-    ElasticNet(0.01),
-]
+ALL = [*(penalty() for penalty in PENALTIES.values()), ElasticNet(1.0), ElasticNet(0.9), ElasticNet(0.01)]

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from overread.errors import InvalidInputError
-from overread.models import L1, PENALTIES, ElasticNet, SoftMILLogisticRegression
-from overread.models._penalties import find_penalty
+from overread.models import L1, SoftMILLogisticRegression
 from overread.models.solver._kernels import coordinate_descent
 
 every_penalty = pytest.mark.parametrize("penalty", ALL, ids=repr)
@@ -141,18 +140,6 @@ def test_the_formula():
     assert L1().value(w) == 3.5
     assert L1().subgradient(w, np.array([0.5, 0.75, 0.5]), 0.5).tolist() == [1.0, 0.25, 0.0]
     assert L1().alpha_max(np.array([0.25, -0.5])) == 0.5
-
-
-def test_every_penalty_is_there_under_its_name():
-    assert {"l1": L1, "elastic_net": ElasticNet}.items() <= PENALTIES.items()
-    assert [penalty.name for penalty in PENALTIES.values()] == list(PENALTIES)
-
-
-def test_a_penalty_by_name_or_as_it_is():
-    assert find_penalty("l1") == L1()
-    assert find_penalty("elastic_net") == ElasticNet(0.5)
-    given = ElasticNet(0.2)
-    assert find_penalty(given) is given
 
 
 @pytest.mark.parametrize("given", ["l2", None, 1.0, L1, ["l1"]])

@@ -32,15 +32,6 @@ def test_repetition_is_weight(make_mil):
     np.testing.assert_allclose(weighted.alpha_, repeated.alpha_, rtol=1e-5)
 
 
-def test_matrix_with_ids_equals_bags(make_mil):
-    mil = make_mil(hard=True)
-    one, two = RVMMIL().fit(mil.bags, mil.y), RVMMIL().fit(mil.X, mil.y, bags=mil.ids)
-    np.testing.assert_array_equal(one.coef_, two.coef_)
-    np.testing.assert_array_equal(one.predict(mil.bags), two.predict(mil.X, bags=mil.ids))
-    with pytest.raises(InvalidInputError, match="fitted with bags"):
-        two.predict(mil.X)
-
-
 def test_soft_labels_are_refused_or_cut(mil):
     with pytest.raises(InvalidInputError, match="soft labels: use"):
         RVMMIL().fit(mil.bags, mil.y)
@@ -72,17 +63,6 @@ def test_saved_and_loaded(make_mil, tmp_path):
     assert again.get_params() == model.get_params()
 
 
-def test_scale_of_the_features_does_not_matter(make_mil):
-    mil = make_mil(hard=True)
-    scaled = RVMMIL().fit(mil.bags.with_instances(mil.X * [1e160, 1, 1e-160, 1, 1, 1e300] + 0.0), mil.y)
-    plain = RVMMIL().fit(mil.bags, mil.y)
-    np.testing.assert_allclose(
-        scaled.decision_function(mil.bags.with_instances(mil.X * [1e160, 1, 1e-160, 1, 1, 1e300])),
-        plain.decision_function(mil.bags),
-        atol=1e-6,
-    )
-
-
 def test_constant_and_equal_columns(make_mil):
     mil = make_mil(hard=True)
     X = np.column_stack([mil.X, np.ones(len(mil.X)), np.zeros(len(mil.X)), mil.X])
@@ -100,15 +80,6 @@ def test_one_class_gives_the_null_model_and_a_warning(label, make_mil):
     assert not model.coef_.any()
     assert np.isfinite(model.intercept_).all()
     assert (model.predict(mil.bags) == label).all()
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_cells_that_are_no_numbers(bad, make_mil):
-    mil = make_mil(hard=True)
-    X = mil.X.copy()
-    X[3, 2] = bad
-    with pytest.raises(InvalidInputError, match="3"):
-        RVMMIL().fit(X, mil.y, bags=mil.ids)
 
 
 @pytest.mark.parametrize(

@@ -152,16 +152,3 @@ def test_beside_a_fitted_intercept(problem, monkeypatch, cells):
     rows = np.concatenate([loss.plain_curvature(z), loss.bag_curvature(z, safe=1.0).diagonal])
     expected = [(rows * (x - rows @ x / rows.sum()) ** 2).sum() for x in Xt]
     np.testing.assert_allclose(information_diagonal(MemoryColumns(Xt), loss, z), expected, rtol=1e-12)
-
-
-def test_without_coupled_bags_it_is_the_schur_complement_of_the_matrix(problem):
-    Xt, _, z = problem
-    loss = BagLoss.build(np.arange(61), np.zeros(60), np.ones(60), POOLINGS["noisy_or"])
-    H = information_matrix(Xt, np.arange(7), loss, z)
-    expected = np.diag(H)[:-1] - H[:-1, -1] ** 2 / H[-1, -1]
-    np.testing.assert_allclose(information_diagonal(MemoryColumns(Xt), loss, z), expected, rtol=1e-12)
-
-
-def test_a_constant_feature_tells_nothing_beside_an_intercept(problem):
-    Xt, loss, z = problem
-    assert information_diagonal(MemoryColumns(np.ones_like(Xt)), loss, z).max() <= 1e-12

@@ -5,7 +5,7 @@ import pytest
 from problems import draw
 
 from overread.columns._columns import MemoryColumns
-from overread.models.solver._curvature import Curvature, RowSample, sample_by_size, worth_sampling
+from overread.models.solver._curvature import Curvature, RowSample, sample_by_size
 
 
 def exact_hessian(Xt, loss, z):
@@ -142,46 +142,6 @@ def test_degenerate_sizes_do_no_harm(h):
     rows, weights = sample_by_size(h, 10, np.random.default_rng(0))
     assert np.isfinite(weights).all()
     assert len(rows) == len(weights) <= 50
-
-
-def test_small_problems_are_not_sampled():
-    assert not worth_sampling(10_000, 4000)
-    assert worth_sampling(60_000, 4000)
-    assert not worth_sampling(60_000, 40_000)
-
-
-@pytest.mark.parametrize("bag_size", [1, 4])
-def test_the_unsampled_factor_gives_the_exact_hessian(bag_size):
-    Xt, loss = draw(bag_size=bag_size)
-    w = np.linspace(-0.5, 0.5, len(Xt))
-    z = w @ Xt - 1.0
-    sample = RowSample.draw(loss, z, 4000, np.random.default_rng(0))
-    block = sample.block(MemoryColumns(Xt), np.arange(len(Xt)))
-    factors = sample.factors(0.0)
-    H = (block if factors is None else block * factors) @ block.T
-    numeric = np.empty_like(H)
-    step = 1e-5
-    for j in range(len(H)):
-        direction = Xt[j] if j < len(Xt) else np.ones(loss.n_rows)
-        sides = []
-        for sign in (1, -1):
-            residual = np.empty(loss.n_rows)
-            loss.value(z + sign * step * direction, residual)
-            sides.append(np.append(Xt @ residual, residual.sum()))
-        numeric[j] = (sides[0] - sides[1]) / (2 * step)
-    np.testing.assert_allclose(H, numeric, atol=1e-9)
-
-
-def test_extending_the_curvature_gives_what_building_it_gives():
-    Xt, loss = draw(bag_size=4)
-    z = np.full(loss.n_rows, -1.0)
-    grown = Curvature(MemoryColumns(Xt), loss, np.random.default_rng(0))
-    grown.refresh(z, np.array([2, 5]))
-    grown.extend(np.array([5, 9, 0]))
-    built = Curvature(MemoryColumns(Xt), loss, np.random.default_rng(0))
-    built.refresh(z, np.array([2, 5, 9, 0]))
-    columns = np.array([0, 9, 5])
-    np.testing.assert_allclose(grown.matrix(columns), built.matrix(columns), rtol=1e-12)
 
 
 def test_a_secant_pair_is_obeyed_and_survives_new_columns():

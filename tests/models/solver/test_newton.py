@@ -34,30 +34,6 @@ def test_solutions_are_stationary(l1_ratio, bag_size, fit_intercept, dtype):
         assert violation <= 2e-8 * alpha * l1_ratio
 
 
-@pytest.mark.parametrize("l1_ratio", [1.0, 0.3])
-def test_the_certificate_says_what_holds(l1_ratio):
-    Xt, loss = draw(bag_size=3)
-    solver = solver_at_zero(Xt, loss, penalty=ElasticNet(l1_ratio))
-    alpha = 0.1 * solver.alpha_max
-    solution = solver.solve(alpha, tol=1e-9, max_iter=100)
-    residual = np.empty(loss.n_rows)
-    value = loss.value(solution.w @ Xt + solution.b, residual)
-    assert solution.loss == pytest.approx(value, rel=1e-12)
-    w = solution.w
-    penalty = l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * w @ w
-    assert solution.objective == pytest.approx(value + alpha * penalty, rel=1e-12)
-    violation = optimality(Xt, loss, solution, alpha, l1_ratio=l1_ratio) / (l1_ratio * alpha)
-    assert solution.relative_violation == pytest.approx(violation, abs=1e-10)
-
-
-def test_lambda_max_is_where_the_first_feature_enters():
-    Xt, loss = draw()
-    solver = solver_at_zero(Xt, loss)
-    largest = solver.alpha_max
-    assert not solver.solve(largest, tol=1e-9, max_iter=50).w.any()
-    assert np.count_nonzero(solver.solve(0.999 * largest, tol=1e-9, max_iter=50).w) == 1
-
-
 def test_sampled_curvature_changes_the_way_and_not_the_answer():
     Xt, loss = draw(n_rows=20_000, n_columns=40)
     answers = []
@@ -79,14 +55,6 @@ def test_columns_are_skipped_only_when_they_cannot_violate(l1_ratio):
         assert optimality(Xt, loss, solution, alpha, l1_ratio=l1_ratio) <= 2e-8 * alpha * l1_ratio
     assert solver.counters.columns_skipped > 0
     assert solver.counters.columns_checked / 200 <= len(alphas) + 5
-
-
-def test_no_steps_allowed_means_not_converged_and_nothing_moved():
-    Xt, loss = draw()
-    solver = solver_at_zero(Xt, loss)
-    solution = solver.solve(0.1 * solver.alpha_max, tol=1e-6, max_iter=0)
-    assert not solution.converged
-    assert not solution.w.any()
 
 
 CORRELATED = list(itertools.product(("walk", "low rank"), (1, 3), (np.float32, np.float64), (3_000, 12_000)))
@@ -125,12 +93,6 @@ def test_the_gap_is_certified(l1_ratio, fit_intercept):
             assert solution.gap <= tol
             assert (solution.objective - best.objective) / solution.objective <= solution.gap + 1e-13
             assert best.gap <= 1e-9
-
-
-def test_there_is_no_certificate_of_the_gap_where_the_problem_is_not_convex():
-    Xt, loss = draw(bag_size=4)
-    solver = solver_at_zero(Xt, loss)
-    assert solver.solve(0.1 * solver.alpha_max, tol=1e-6, max_iter=100).gap == 1.0
 
 
 def test_a_gap_that_is_met_is_enough_where_rounding_hides_the_conditions():

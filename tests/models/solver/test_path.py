@@ -3,7 +3,7 @@ import pytest
 from problems import draw, solver_at_zero
 
 from overread.models.loss._bag_loss import POOLINGS, BagLoss
-from overread.models.solver._path import CAP, alpha_grid, descend, null_intercept, witness_loss
+from overread.models.solver._path import CAP, descend, null_intercept, witness_loss
 
 
 def bags_of(sizes, labels, weights=None):
@@ -29,12 +29,6 @@ def test_labels_that_leave_nothing_to_fit_are_capped():
 
 def test_tiny_labels_are_followed_beyond_the_cap():
     assert null_intercept(bags_of([1], [1e-100])) == pytest.approx(np.log(1e-100), rel=1e-9)
-
-
-def test_the_grid_is_geometric():
-    grid = alpha_grid(2.0, 5, 0.01)
-    np.testing.assert_allclose(grid[1:] / grid[:-1], 0.01**0.25)
-    assert grid[0] == 2.0
 
 
 def test_descending_reaches_the_same_point_as_a_fine_path():

@@ -45,11 +45,6 @@ def test_the_minimum_in_few_sweeps_however_correlated(correlation, m):
         assert sweeps <= 500
 
 
-def test_coordinate_descent_alone_takes_for_ever_there():
-    H, g, w, kinks = make_model(80, 0.999)
-    assert coordinate_descent(H, w, kinks, np.zeros(80), g.copy(), 1e-9, 1000) < 0
-
-
 def test_dependent_columns():
     """Twice the same columns: there are many minima, and one of them is found."""
     H, g, w, _ = make_model()

@@ -98,31 +98,21 @@ class Priors:
     sensitivity: Prior
     specificity: Prior
 
+    @classmethod
+    def of(cls, estimator: Any) -> Priors:
+        """Read and check an estimator's priors."""
+        return cls(
+            *(prior_of(getattr(estimator, name), name) for name in ("sensitivity_prior", "specificity_prior"))
+        )
+
     def log_density(self, skills: Skills) -> float:
         """Of the skills of all readers."""
-        return self.sensitivity.log_density(skills.sensitivity) + self.specificity.log_density(
-            skills.specificity
-        )
+        of_sensitivity = self.sensitivity.log_density(skills.sensitivity)
+        return of_sensitivity + self.specificity.log_density(skills.specificity)
 
     def with_half_a_vote(self) -> Priors:
         """Priors with half a vote more of either kind."""
         return Priors(self.sensitivity.with_half_a_vote(), self.specificity.with_half_a_vote())
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """Posterior of label 1 of each bag, and the logarithm of the votes' likelihood summed over bags."""
-
-    posterior: Floats
-    log_likelihood: float
-
-
-def priors_of(estimator: Any) -> Priors:
-    """Read and check an estimator's priors of the skills."""
-    return Priors(
-        prior_of(estimator.sensitivity_prior, "sensitivity_prior"),
-        prior_of(estimator.specificity_prior, "specificity_prior"),
-    )
 
 
 def prior_of(value: Any, name: str) -> Prior:
@@ -141,25 +131,13 @@ def majority(matrix: Floats) -> Floats:
     return np.nanmean(matrix, axis=1)
 
 
-@dataclass(frozen=True)
 class VoteList:
-    """Votes that were given, one after the other: a reader of many reads few bags, and a matrix is mostly empty.
+    """The votes of a matrix of 0, 1 and NaN, one after the other: most of many readers read few bags."""
 
-    Attributes
-    ----------
-    bags, readers
-        Row and column of each vote.
-    is_yes
-        Whether it is 1.
-    n_bags, n_readers
-        Shape of the matrix.
-    """
-
-    bags: NDArray[np.intp]
-    readers: NDArray[np.intp]
-    is_yes: NDArray[np.bool_]
-    n_bags: int
-    n_readers: int
+    def __init__(self, matrix: Floats) -> None:
+        self.n_bags, self.n_readers = matrix.shape
+        self.bags, self.readers = np.nonzero(~np.isnan(matrix))
+        self.is_yes = matrix[self.bags, self.readers] == 1
 
     def sum_of_readers(self, of_votes: Floats) -> Floats:
         """Sum a value of each vote over the votes of each reader."""
@@ -168,12 +146,6 @@ class VoteList:
     def sum_of_bags(self, of_votes: Floats) -> Floats:
         """Sum a value of each vote over the votes of each bag."""
         return np.asarray(np.bincount(self.bags, of_votes, self.n_bags), dtype=np.float64)
-
-
-def list_votes(matrix: Floats) -> VoteList:
-    """List the votes of a matrix of 0, 1 and NaN."""
-    bags, readers = np.nonzero(~np.isnan(matrix))
-    return VoteList(bags, readers, matrix[bags, readers] == 1, *matrix.shape)
 
 
 def maximize(votes: VoteList, posterior: Floats, priors: Priors) -> Skills:
@@ -186,23 +158,16 @@ def maximize(votes: VoteList, posterior: Floats, priors: Priors) -> Skills:
     )
 
 
-def expect(votes: VoteList, skills: Skills, log_p: Floats, log_q: Floats) -> Expectation:
-    """Posteriors for these skills, in log space; log_p and log_q are log p_i and log(1 - p_i)."""
+def expect(votes: VoteList, skills: Skills, log_p: Floats, log_q: Floats) -> tuple[Floats, float]:
+    """Posteriors for these skills and the log-likelihood of all votes; log_p, log_q are log p_i and log(1 - p_i)."""
+    by, is_yes = votes.readers, votes.is_yes
     with np.errstate(divide="ignore"):
         # Chosen, not multiplied: 0 * -inf would make NaN of a reader who never errs.
-        given_one = np.where(
-            votes.is_yes,
-            np.log(skills.sensitivity)[votes.readers],
-            np.log1p(-skills.sensitivity)[votes.readers],
-        )
-        given_zero = np.where(
-            votes.is_yes,
-            np.log1p(-skills.specificity)[votes.readers],
-            np.log(skills.specificity)[votes.readers],
-        )
+        given_one = np.where(is_yes, np.log(skills.sensitivity)[by], np.log1p(-skills.sensitivity)[by])
+        given_zero = np.where(is_yes, np.log1p(-skills.specificity)[by], np.log(skills.specificity)[by])
     if_one, if_zero = log_p + votes.sum_of_bags(given_one), log_q + votes.sum_of_bags(given_zero)
     both = np.logaddexp(if_one, if_zero)
-    return Expectation(np.exp(if_one - both), float(both.sum()))
+    return np.exp(if_one - both), float(both.sum())
 
 
 @dataclass(frozen=True)
@@ -236,13 +201,12 @@ def run_em(
     """Alternate between skills and labels from these posteriors on, until a round raises L by at most tol a bag."""
     objectives: list[float] = []
     converged = False
-    votes = list_votes(matrix)
+    votes = VoteList(matrix)
     for _ in range(max_rounds + 1):
         skills = maximize(votes, posterior, priors)
         labels = label_step(posterior)
-        expectation = expect(votes, skills, labels.log_p, labels.log_q)
-        posterior = expectation.posterior
-        objectives.append(expectation.log_likelihood + labels.log_prior + priors.log_density(skills))
+        posterior, log_likelihood = expect(votes, skills, labels.log_p, labels.log_q)
+        objectives.append(log_likelihood + labels.log_prior + priors.log_density(skills))
         if len(objectives) > 1 and objectives[-1] - objectives[-2] <= tol * len(posterior):
             converged = True
             break
@@ -259,27 +223,22 @@ def warn_about_crowd(result: EMResult, skills: pd.DataFrame, *, determined: bool
             ConvergenceWarning,
             stacklevel=4,
         )
+    remarks = []
     if not determined:
-        warnings.warn(
+        remarks.append(
             f"the votes ({len(skills)} readers) do not determine skills and labels: others explain them as well. "
-            "It takes three readers who share bags, or priors on both skills",
-            DataWarning,
-            stacklevel=4,
+            "It takes three readers who share bags, or priors on both skills"
         )
     marked, votes = int(skills["n_marked"].sum()), int(skills["n_votes"].sum())
     if marked in (0, votes):
-        warnings.warn(
-            f"every vote is {int(marked > 0)}: so is every label, and nothing is known of the other one",
-            DataWarning,
-            stacklevel=4,
+        remarks.append(
+            f"every vote is {int(marked > 0)}: so is every label, and nothing is known of the other one"
         )
     youden = skills["sensitivity"] + skills["specificity"] - 1
     if float((youden * skills["n_votes"]).sum()) < 0:
-        warnings.warn(
-            "the readers are on the whole worse than chance: the two labels may be exchanged",
-            DataWarning,
-            stacklevel=4,
-        )
+        remarks.append("the readers are on the whole worse than chance: the two labels may be exchanged")
+    for remark in remarks:
+        warnings.warn(remark, DataWarning, stacklevel=4)
 
 
 LEVEL = 0.95
@@ -318,18 +277,9 @@ class Information:
 def observed_information(
     matrix: Floats, posterior: Floats, skills: Skills, priors: Priors, labels: LabelPart
 ) -> Information:
-    """Return the diagonal of I^-1; infinite for a skill of 0 or 1.
+    """Return the diagonal of I^-1 at a stationary point of L; infinite for a skill of 0 or 1.
 
-    Parameters
-    ----------
-    matrix
-        Votes: 0, 1 or NaN.
-    posterior, skills
-        At a stationary point of L.
-    priors
-        Of the skills; Beta(a, b) adds (a + b - 2) alpha (1 - alpha) to D.
-    labels
-        Part of the labels' model.
+    A prior Beta(a, b) adds (a + b - 2) alpha (1 - alpha) to D.
     """
     read = ~np.isnan(matrix)
     given_one = np.where(read, matrix - skills.sensitivity, 0.0)

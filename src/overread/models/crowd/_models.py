@@ -1,14 +1,10 @@
-"""Dawid and Skene's model for two classes: prevalence and reader skills by EM, without features.
-
-What a fitted crowd model knows of its readers, and how that is saved.
-
-Raykar's model: reader skills and a multiple-instance logistic model, by EM.
-"""
+"""Crowd models: Dawid and Skene's for two classes, without features, and Raykar's with a model of bags; both by EM."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.models._base import LinearBagClassifier, read_bags
+from overread.models._base import LinearBagClassifier, make_alike, read_bags
 from overread.models._penalties import Penalty, find_penalty
 from overread.models._problem import check_number, warn_about
 from overread.models._report import FitReport
@@ -47,7 +43,6 @@ from overread.models.crowd._em import (
     majority,
     observed_information,
     prior_of,
-    priors_of,
     run_em,
     warn_about_crowd,
 )
@@ -157,6 +152,7 @@ def _as_text(ids: pd.Index[Any]) -> NDArray[Any]:
     return names
 
 
+@dataclass(eq=False, repr=False)
 class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     """Hidden labels of bags from votes alone (Dawid and Skene 1979, two classes).
 
@@ -203,25 +199,17 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         "prevalence_interval_": FloatArray(2),
     }
 
-    def __init__(
-        self,
-        *,
-        sensitivity_prior: tuple[float, float] = (1.0, 1.0),
-        specificity_prior: tuple[float, float] = (1.0, 1.0),
-        prevalence_prior: tuple[float, float] = (1.0, 1.0),
-        tol: float = 1e-9,
-        max_iter: int = 2000,
-    ) -> None:
-        self.sensitivity_prior = sensitivity_prior
-        self.specificity_prior = specificity_prior
-        self.prevalence_prior = prevalence_prior
-        self.tol = tol
-        self.max_iter = max_iter
+    _: KW_ONLY
+    sensitivity_prior: tuple[float, float] = (1.0, 1.0)
+    specificity_prior: tuple[float, float] = (1.0, 1.0)
+    prevalence_prior: tuple[float, float] = (1.0, 1.0)
+    tol: float = 1e-9
+    max_iter: int = 2000
 
     def fit(self, votes: Any, y: None = None) -> DawidSkene:
         """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
         read = read_votes(votes)
-        priors = priors_of(self)
+        priors = Priors.of(self)
         prevalence_prior = prior_of(self.prevalence_prior, "prevalence_prior")
         tol = check_number(self.tol, "tol", high=1.0)
         rounds = int(check_number(self.max_iter, "max_iter", low=1, integer=True))
@@ -256,6 +244,7 @@ class _Prevalence:
         return LabelPart(np.ones((len(posterior), 1)), np.array([[information]]))
 
 
+@dataclass(eq=False, repr=False)
 class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     """Learning from crowds (Raykar et al. 2010) on bags: the model's probability is the prior of each bag's label.
 
@@ -307,34 +296,19 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         **ReaderSkills.skill_fields,
     }
 
-    def __init__(
-        self,
-        alpha: float | None = None,
-        *,
-        penalty: str | Penalty = "l1",
-        sensitivity_prior: tuple[float, float] = (1.0, 1.0),
-        specificity_prior: tuple[float, float] = (1.0, 1.0),
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        round_tol: float = 1e-7,
-        max_rounds: int = 500,
-        random_state: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.sensitivity_prior = sensitivity_prior
-        self.specificity_prior = specificity_prior
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling: PoolingName = pooling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.round_tol = round_tol
-        self.max_rounds = max_rounds
-        self.random_state = random_state
+    alpha: float | None = None
+    _: KW_ONLY
+    penalty: str | Penalty = "l1"
+    sensitivity_prior: tuple[float, float] = (1.0, 1.0)
+    specificity_prior: tuple[float, float] = (1.0, 1.0)
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    tol: float = 1e-6
+    max_iter: int = 200
+    round_tol: float = 1e-7
+    max_rounds: int = 500
+    random_state: int | None = None
 
     def fit(self, X: Any, votes: Any, *, bags: Any = None) -> RaykarCrowd:
         """Fit the model.
@@ -353,10 +327,10 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         read = read_votes(votes)
         if len(read.matrix) != len(given):
             raise InvalidInputError(f"votes on {len(read.matrix)} bags for {len(given)} bags of X")
-        priors = priors_of(self)
+        priors = Priors.of(self)
         round_tol = check_number(self.round_tol, "round_tol", high=1.0)
         rounds = int(check_number(self.max_rounds, "max_rounds", low=1, integer=True))
-        model = self._soft_model()
+        model = make_alike(SoftMILLogisticRegression, self, warm_start=True)
         result = run_em(
             read.matrix,
             majority(read.matrix),
@@ -368,7 +342,6 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         for name in ("coef_", "intercept_", "mean_", "scale_", "alpha_", "alpha_max_", "fit_report_"):
             setattr(self, name, getattr(model, name))
         self.classes_ = np.array([0, 1])
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         warn_about(model.fit_report_)
         # The weights stay as they are where half a vote is added: it hardly moves them, and a fit costs much.
         log_q, log_p = model.predict_log_proba(given).T
@@ -379,28 +352,12 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         return self
 
     def _label_step(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> LabelStep:
-        self._fit_soft(model, bags, posterior)
-        log_q, log_p = model.predict_log_proba(bags).T
-        penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
-        strength = len(bags) * model.alpha_
-        return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))
-
-    def _soft_model(self) -> SoftMILLogisticRegression:
-        return SoftMILLogisticRegression(
-            self.alpha,
-            penalty=self.penalty,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-            pooling=self.pooling,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            warm_start=True,
-            random_state=self.random_state,
-        )
-
-    def _fit_soft(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Any) -> None:
-        """Fit one M-step; its warnings concern a step on the way, so the last certificate speaks for all."""
+        # Warnings concern a step on the way: the last certificate speaks for all.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(bags, posterior, reader_weight=np.ones(len(bags)))
         model.alpha = model.alpha_
+        log_q, log_p = model.predict_log_proba(bags).T
+        penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
+        strength = len(bags) * model.alpha_
+        return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))

@@ -79,17 +79,7 @@ def find_pooling(name: str) -> Pooling:
 def pool(
     scores: NDArray[np.float64], offsets: NDArray[np.int64], pooling: str = "noisy_or"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (log p, log(1 - p)) of each bag.
-
-    Parameters
-    ----------
-    scores
-        Score z of each instance, bag after bag.
-    offsets
-        Bag m holds the instances offsets[m] to offsets[m + 1].
-    pooling
-        A name from the table in `overread.models.loss._bag_loss`.
-    """
+    """Return (log p, log(1 - p)) of each bag, which holds the instances offsets[m] to offsets[m + 1]."""
     kind = find_pooling(pooling)
     exponents = kind.exponents(np.diff(offsets))
     log_p, log_q = np.empty(len(exponents)), np.empty(len(exponents))

@@ -303,13 +303,7 @@ def _noisy_or_curvature(
 
 @exact_kernel
 def _pooled_curvature(
-    z: np.ndarray,
-    weight: float,
-    label: float,
-    pooling: int,
-    safe: float,
-    diag: np.ndarray,
-    u: np.ndarray,
+    z: np.ndarray, weight: float, label: float, pooling: int, safe: float, diag: np.ndarray, u: np.ndarray
 ) -> float:
     """Write diagonal and direction of one bag with p = sigma(score); return the strength.
 

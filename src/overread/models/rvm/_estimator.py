@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,14 +18,7 @@ from overread.errors import DataWarning, InvalidInputError
 from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._problem import FitProblem, check_number, prepare, single_threaded_blas
 from overread.models._report import RVMReport
-from overread.models._saving import (
-    LINEAR_FIELDS,
-    Field,
-    FloatArray,
-    Integer,
-    Record,
-    SavedModel,
-)
+from overread.models._saving import LINEAR_FIELDS, Field, FloatArray, Integer, Record, SavedModel
 from overread.models.loss._bag_loss import PoolingName
 from overread.models.rvm._evidence import (
     SMALLEST_ALPHA,
@@ -37,12 +30,13 @@ from overread.models.rvm._evidence import (
     maximize_evidence,
     screen_features,
 )
-from overread.models.rvm._posterior import Posterior, PosteriorSearch
+from overread.models.rvm._posterior import PosteriorSearch
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+@dataclass(eq=False, repr=False)
 class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
     """Multiple-instance logistic regression with a prior width per feature, learned from the data (B1).
 
@@ -123,32 +117,18 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         "fit_report_": Record(RVMReport),
     }
 
-    def __init__(
-        self,
-        update: UpdateName = "mackay",
-        *,
-        prune_bound: float = 1e6,
-        alpha_init: float = 1.0,
-        screen: int | None = None,
-        threshold: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        pooling: PoolingName = "noisy_or",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        memory_mb: float | None = None,
-    ) -> None:
-        self.update = update
-        self.prune_bound = prune_bound
-        self.alpha_init = alpha_init
-        self.screen = screen
-        self.threshold = threshold
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.pooling = pooling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory_mb = memory_mb
+    update: UpdateName = "mackay"
+    _: KW_ONLY
+    prune_bound: float = 1e6
+    alpha_init: float = 1.0
+    screen: int | None = None
+    threshold: float | None = None
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    memory_mb: float | None = None
 
     def fit(self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None) -> RVMMIL:
         """Fit the model. Reader weights that `Bags` carry are not used: the paper's B1 has none.
@@ -212,35 +192,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
                     "make_bags(labels='golden'), or threshold= to say from which label on a bag is positive"
                 )
             y = (labels.probability >= self.threshold).astype(np.float64)
-        return prepare(
-            bags.with_labels(None),
-            y,
-            sample_weight=sample_weight,
-            reader_weight=np.ones(len(bags)),
-            normalization="none",
-            divide_by_features=False,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-            pooling=self.pooling,
-            memory_mb=None if self.memory_mb is None else check_number(self.memory_mb, "memory_mb", low=1),
-        )
-
-    def _follow(
-        self,
-        problem: FitProblem,
-        search: PosteriorSearch,
-        entered: Ints,
-        first: Posterior | None,
-        settings: dict[str, Any],
-    ) -> None:
-        """Go on from the first posterior, and keep what is found."""
-        feature_of_row = dict(zip(search.kept.tolist(), entered.tolist(), strict=True))
-        rounds = maximize_evidence(search, first, **settings)
-        gain = self._left_out_gain(problem, search, rounds, entered)
-        self.classes_ = problem.labels.classes
-        kept = np.array([feature_of_row[row] for row in search.kept.tolist()], dtype=np.int64)
-        self._keep(problem, kept, rounds)
-        self.fit_report_ = _report(problem, search, rounds, entered, gain, settings["tol"])
+        return prepare(self, bags.with_labels(None), y, sample_weight, np.ones(len(bags)))
 
     def _search(self, problem: FitProblem) -> tuple[PosteriorSearch, Ints]:
         """Return the search over the screened features, on the loss as a sum of nats, and which features these are."""
@@ -273,25 +225,44 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         )
         return columns.capacity
 
-    def _left_out_gain(
-        self, problem: FitProblem, search: PosteriorSearch, rounds: Rounds, entered: Ints
-    ) -> float:
-        usable = np.flatnonzero(problem.design.scale > 0)
-        left_out = np.setdiff1d(usable, entered)
-        if not len(left_out) or problem.labels.is_constant:
-            return 0.0
-        return left_out_gain(search, rounds.alpha, problem.design.columns, left_out)
-
-    def _keep(self, problem: FitProblem, kept: Ints, rounds: Rounds) -> None:
-        design, d = problem.design, len(problem.design.scale)
-        w, alpha, deviation = np.zeros(d), np.zeros(d), np.zeros(d)
-        w[kept], alpha[kept] = rounds.posterior.w, rounds.alpha
-        deviation[kept] = np.sqrt(rounds.posterior.variance) / design.scale[kept]
-        coefficients, intercept = design.to_user(w, rounds.posterior.b)
+    def _keep(
+        self, problem: FitProblem, search: PosteriorSearch, rounds: Rounds, entered: Ints, kept: Ints
+    ) -> None:
+        """Keep what the rounds found, on the user's scale, with its certificate; which features entered, and stayed."""
+        design, posterior, d = problem.design, rounds.posterior, len(problem.design.scale)
+        w, self.alpha_, self.deviation_ = np.zeros(d), np.zeros(d), np.zeros(d)
+        w[kept], self.alpha_[kept] = posterior.w, rounds.alpha
+        self.deviation_[kept] = np.sqrt(posterior.variance) / design.scale[kept]
+        coefficients, intercept = design.to_user(w, posterior.b)
+        self.classes_ = problem.labels.classes
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
-        self.alpha_, self.deviation_ = alpha, deviation
         self.mean_, self.scale_ = design.center, design.scale
         self.n_iter_ = max(1, len(rounds.log_evidence) - 1)
+        usable = design.scale > 0
+        left_out = np.setdiff1d(np.flatnonzero(usable & (not problem.labels.is_constant)), entered)
+        self.fit_report_ = RVMReport(
+            n_rounds=len(rounds.log_evidence) - 1,
+            log_evidence=rounds.log_evidence,
+            n_kept_per_round=rounds.n_kept,
+            alpha_change=rounds.alpha_change,
+            evidence_gradient=rounds.evidence_gradient,
+            gradient_norm=posterior.gradient_norm,
+            decrement=posterior.decrement,
+            tol=check_number(self.tol, "tol"),
+            converged=rounds.converged,
+            n_features=len(kept),
+            n_screened=len(left_out),
+            left_out_gain=left_out_gain(search, rounds.alpha, design.columns, left_out)
+            if len(left_out)
+            else 0.0,
+            n_pruned=len(entered) - len(kept),
+            n_constant=int(np.count_nonzero(~usable)),
+            n_newton_steps=rounds.n_newton_steps,
+            n_hessians=search.n_hessians,
+            exact_curvature=posterior.exact,
+            n_held=int(np.count_nonzero(rounds.held)),
+            at_floor=int(np.count_nonzero(rounds.alpha <= SMALLEST_ALPHA)) if rounds.n_kept[1:] else 0,
+        )
 
 
 def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_weight: Any) -> None:
@@ -303,44 +274,16 @@ def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_w
     settings = [model._settings() for model in models]
     problem = models[0]._problem(given, y, sample_weight)
     with single_threaded_blas():
-        search, entered = models[0]._search(problem)
+        shared, entered = models[0]._search(problem)
         first = None
         if settings[0]["update"] != "fixed" and settings[0]["max_rounds"]:
-            first = find_first_posterior(search, settings[0]["alpha_init"])
+            first = find_first_posterior(shared, settings[0]["alpha_init"])
         for model, own in zip(models, settings, strict=True):
-            model.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
-            model._follow(problem, search.branch(), entered, first, own)
+            search = shared.branch()
+            rounds = maximize_evidence(search, first, **own)
+            model._keep(problem, search, rounds, entered, entered[np.isin(shared.kept, search.kept)])
     for model in models:
         _warn_about(model.fit_report_)
-
-
-def _report(
-    problem: FitProblem, search: PosteriorSearch, rounds: Rounds, entered: Ints, gain: float, tol: float
-) -> RVMReport:
-    constant = int(np.count_nonzero(problem.design.scale == 0))
-    screened = 0 if problem.labels.is_constant else len(problem.design.scale) - constant - len(entered)
-    posterior = rounds.posterior
-    return RVMReport(
-        n_rounds=len(rounds.log_evidence) - 1,
-        log_evidence=rounds.log_evidence,
-        n_kept_per_round=rounds.n_kept,
-        alpha_change=rounds.alpha_change,
-        evidence_gradient=rounds.evidence_gradient,
-        gradient_norm=posterior.gradient_norm,
-        decrement=posterior.decrement,
-        tol=tol,
-        converged=rounds.converged,
-        n_features=len(search.kept),
-        n_screened=screened,
-        left_out_gain=gain,
-        n_pruned=len(entered) - len(search.kept),
-        n_constant=constant,
-        n_newton_steps=rounds.n_newton_steps,
-        n_hessians=search.n_hessians,
-        exact_curvature=posterior.exact,
-        n_held=int(np.count_nonzero(rounds.held)),
-        at_floor=int(np.count_nonzero(rounds.alpha <= SMALLEST_ALPHA)) if rounds.n_kept[1:] else 0,
-    )
 
 
 def _warn_about(report: RVMReport) -> None:

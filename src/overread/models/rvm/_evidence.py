@@ -208,15 +208,7 @@ def left_out_gain(search: PosteriorSearch, alpha: Floats, columns: Columns, left
 
     With q = -gradient and s = H_jj - H_jk (A + H)^-1 H_kj (Tipping and Faul 2003), the gain is
     (q^2/s - 1 - log(q^2/s)) / 2 where q^2 > s, else 0. Coupled bags enter by their positive semidefinite stand-in.
-
-    Parameters
-    ----------
-    search
-        Standing at the mode.
-    alpha
-        Of the kept features.
-    columns, left_out
-        All features, and those to try; they are read once.
+    The search stands at the mode; features left out are read once.
     """
     Xt, loss, z, kept = search.Xt, search.loss, search.z, search.kept
     rows = np.concatenate([loss.plain_curvature(z), loss.bag_curvature(z, safe=1.0).diagonal])

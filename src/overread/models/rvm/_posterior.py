@@ -146,21 +146,7 @@ class Posterior:
 
 
 class PosteriorSearch:
-    """Newton's method on J over a shrinking set of features, warm from one call to the next.
-
-    Parameters
-    ----------
-    Xt
-        One feature per row.
-    loss
-        D, its weights counting repetitions.
-    kept
-        Features of the first round.
-    intercept
-        Start of b at w = 0; stays there if `fit_intercept` is false.
-    fit_intercept
-        Whether b is free.
-    """
+    """Newton's method on J over a shrinking set of features, from w = 0 and warm from one call to the next."""
 
     def __init__(
         self, Xt: NDArray[np.floating], loss: BagLoss, kept: Ints, intercept: float, *, fit_intercept: bool

@@ -203,17 +203,7 @@ class _SecantPair:
 
 
 class Curvature:
-    """Approximate Hessian of the loss, and of the penalty, on a growing set of columns, the intercept last.
-
-    Parameters
-    ----------
-    features
-        The standardized features.
-    loss
-        The loss whose second derivative is approximated.
-    random
-        Source of the sampled rows.
-    """
+    """Approximate Hessian of the loss, and of the penalty, on a growing set of columns, the intercept last."""
 
     def __init__(self, features: Columns, loss: BagLoss, random: np.random.Generator) -> None:
         self.features = features

@@ -72,13 +72,7 @@ def fused_pass(
             while n_plain + offsets[end] < last:
                 end += 1
             total += bag_terms(
-                scores,
-                offsets[bag : end + 1],
-                weight[bag:end],
-                label[bag:end],
-                exponent[bag:end],
-                pooling,
-                r,
+                scores, offsets[bag : end + 1], weight[bag:end], label[bag:end], exponent[bag:end], pooling, r
             )
             bag = end
         dot_columns(Xt, columns, first, last, r, gradient)

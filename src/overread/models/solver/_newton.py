@@ -98,23 +98,7 @@ class Point:
 
 
 class NewtonSolver:
-    """Solver that keeps its point, gradient and curvature from one alpha to the next.
-
-    Parameters
-    ----------
-    columns
-        The standardized features, rows in the order of the loss.
-    loss
-        The loss in the scores.
-    penalty
-        R.
-    fit_intercept
-        Whether b is free (it is never penalized) or fixed at 0.
-    norms
-        Euclidean norm of each feature, for skipping columns that cannot violate.
-    seed
-        Seed of the row sampling.
-    """
+    """Solver that keeps its point, gradient and curvature from one alpha to the next."""
 
     point: Point
 

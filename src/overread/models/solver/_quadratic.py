@@ -137,18 +137,10 @@ def balance(loss: BagLoss, z: Floats, residual: Floats) -> Floats | None:
 
 
 def lower_bound(loss: BagLoss, residual: Floats, penalty: Penalty, gradient: Floats, alpha: float) -> float:
-    """Lower bound of the objective.
+    """Lower bound of the objective, for a convex loss.
 
-    Parameters
-    ----------
-    loss
-        A convex one.
-    residual
-        Its gradient in the scores at some point, of sum 0 where there is an intercept.
-    penalty, alpha
-        The penalty.
-    gradient
-        X'residual; 0 may stand for entries that are known not to exceed alpha times their kink.
+    `residual` is its gradient in the scores at some point, of sum 0 where there is an intercept; `gradient` is
+    X'residual, where 0 may stand for entries that are known not to exceed alpha times their kink.
     """
     shrink, conjugate = 1.0, penalty.conjugate(gradient, alpha)
     if not np.isfinite(conjugate):
