@@ -258,8 +258,11 @@ class Receiver:
         entity.add_supported_context(Verification)
         for image_class in IMAGE_CLASSES:
             entity.add_supported_context(image_class, SYNTAXES)
-        handlers = [(evt.EVT_C_ECHO, self._echo), (evt.EVT_C_STORE, self._store)]
-        handlers += self._connections.handlers()
+        handlers = [
+            (evt.EVT_C_ECHO, self._echo),
+            (evt.EVT_C_STORE, self._store),
+            *self._connections.handlers(),
+        ]
         address = (self._settings.host, self._settings.port)
         try:
             self._server = entity.start_server(address, block=False, evt_handlers=handlers)
