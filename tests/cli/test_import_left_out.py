@@ -188,6 +188,13 @@ def test_a_second_annotation_without_shapes_does_not_bring_it_back(tmp_path, fir
     assert found.left_out == {("x.png", "A")}
 
 
+def test_a_task_that_was_skipped_is_not_nothing_found(study):
+    def skip(tasks):
+        tasks[2]["annotations"][0]["was_cancelled"] = True
+
+    assert import_changed(study, skip) == EXPECTED - {("case3", "A")}
+
+
 def test_what_was_drawn_and_cancelled_is_not_nothing_found(study):
     def cancel(tasks):
         tasks[0]["annotations"][0]["was_cancelled"] = True

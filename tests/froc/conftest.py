@@ -21,6 +21,17 @@ class Definition:
         across = -dx * math.sin(turn) + dy * math.cos(turn)
         return candidate.image_id == gt.image_id and (along / a) ** 2 + (across / b) ** 2 <= 1
 
+    @classmethod
+    def at_threshold(cls, candidates, truth, threshold, *, single_reader):
+        """(FPs, GTs found, images found) of the candidates with a score >= threshold."""
+        shown = [c for c in candidates.itertuples() if c.score >= threshold]
+        gts = list(truth.itertuples())
+        targets = [g for g in gts if g.golden or single_reader == "hit"]
+        others = [g for g in gts if g not in targets] if single_reader == "ignore" else []
+        fps = sum(not any(cls.is_hit(c, g) for g in [*targets, *others]) for c in shown)
+        found = [g for g in targets if any(cls.is_hit(c, g) for c in shown)]
+        return fps, len(found), len({g.image_id for g in found})
+
     @staticmethod
     def sensitivity_at(matching, fp_target, images=None):
         """(GT, image) sensitivity at the lowest threshold with at most fp_target FP per image.

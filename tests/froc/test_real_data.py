@@ -44,12 +44,12 @@ def test_counts_are_those_of_the_definition(lidc, definition):
             match_detections(candidates, truth, some, counting=Counting(single_reader=single_reader))
         )
         for k, threshold in enumerate(curve.thresholds):
-            expected = definition.at_threshold(
-                candidates, truth, some, threshold, single_reader=single_reader
+            fps, gts, found = definition.at_threshold(
+                candidates, truth, threshold, single_reader=single_reader
             )
-            assert curve.fp_per_image[k] * len(some) == pytest.approx(expected["fps"])
-            assert curve.gt_sensitivity[k] * curve.n_gts == pytest.approx(expected["gts"])
-            assert curve.image_sensitivity[k] * curve.n_positive_images == pytest.approx(expected["images"])
+            assert curve.fp_per_image[k] * len(some) == pytest.approx(fps)
+            assert curve.gt_sensitivity[k] * curve.n_gts == pytest.approx(gts)
+            assert curve.image_sensitivity[k] * curve.n_positive_images == pytest.approx(found)
 
 
 def test_a_reader_finds_what_two_others_marked(malignancy):
