@@ -1,10 +1,8 @@
-"""From a model's score to a probability that can be read as one.
+"""From a model's score to a probability that can be read as one, and which images a detector was trained on.
 
 A model is fitted to tell candidates apart, under a penalty and on patients it has seen; its own probabilities are
-therefore often too timid or too sure. The map is fitted to out-of-fold scores and soft labels of places,
-on whose scale the probabilities are.
-
-Fingerprints of the images that a detector was trained on, so that it can say when it sees one of them again.
+therefore often too timid or too sure. The map is fitted to out-of-fold scores and soft labels of places, on whose
+scale the probabilities are.
 """
 
 from __future__ import annotations
@@ -37,20 +35,11 @@ SMALLEST = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ScoreCalibration:
-    """A map from scores (log-odds) to probabilities.
+    """A map from scores (log-odds) to probabilities, and the held-out divergence of each method tried.
 
-    Attributes
-    ----------
-    method
-        "none": the model's own probability. "sigmoid": sigma(slope score + intercept). "isotonic": a rising line
-        through the points. "rank": there was too little to calibrate with; the values put places in order and are no
-        probabilities.
-    slope, intercept
-        Of the sigmoid.
-    scores, probabilities
-        Points of the isotonic map.
-    held_out_kl
-        Mean Kullback-Leibler divergence on held-out patients of each method that was tried.
+    Methods: "none": the model's own probability. "sigmoid": sigma(slope score + intercept). "isotonic": a rising line
+    through the points. "rank": there was too little to calibrate with; the values put places in order and are no
+    probabilities.
     """
 
     method: Method
@@ -143,21 +132,9 @@ MOST_IMAGES = 2_000_000
 class TrainingFingerprints:
     """Images that were seen, told by what they show and by nothing that names them.
 
-    A fingerprint is the beginning of SHA-256(salt, hash of the pixels). The salt differs from one set of images to
-    another, so that the lists of two detectors cannot be laid beside each other. Only who has the very image can ask
-    for it, and learns whether it was among them.
-
-    Attributes
-    ----------
-    salt
-        SHA-256 of the sorted hashes of all images: the same images give the same bytes.
-    fingerprints
-        Sorted.
-
-    Raises
-    ------
-    ModelFileError
-        If a salt or fingerprint is none that `of` gives.
+    A fingerprint is the beginning of SHA-256(salt, hash of the pixels). The salt, SHA-256 of all sorted hashes, differs
+    from one set of images to another, so that the lists of two detectors cannot be laid beside each other. Only who has
+    the very image can ask for it, and learns whether it was among them.
     """
 
     salt: str

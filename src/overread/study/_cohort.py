@@ -38,24 +38,10 @@ CELLS_AT_ONCE = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of candidates, on disk.
+    """Features of the candidates at hand (``rows``), in a file of all candidates of the cohort (``keys``).
 
-    Attributes
-    ----------
-    names
-        Of the columns.
-    store
-        The matrix, a row for each candidate of the whole cohort.
-    rows
-        Rows that belong to the candidates at hand, in their order.
-    keys
-        Image and candidate of each row of the store.
-    memory_mb
-        What the process may take; features that do not fit in it stay on disk. None: they are read.
-    scheduler
-        Address of a Dask cluster whose workers may read those that stay on disk; None: there is none.
-    is_spread
-        Whether they do.
+    Those that do not fit in ``memory_mb`` stay on disk (None: all are read); the workers of the Dask cluster at
+    ``scheduler`` read them there if they are ``is_spread``.
     """
 
     names: tuple[str, ...]
@@ -121,24 +107,10 @@ class NoFeatures:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Some images of a study with everything that belongs to them.
+    """Some images of a study with everything that belongs to them; readers and patients are codes.
 
-    Attributes
-    ----------
-    images, readings, marks, truth, candidates
-        Tables; readers and patients are codes, and the images have a column split.
-    features
-        Of the candidates.
-    hits
-        Which candidate hits which GT (`overread.truth.candidate_hits`).
-    counting
-        What a hit is, and how hits and repeats are counted.
-    n_max
-        Most readings of an image, by which readers' weights are divided.
-    weighs_readers
-        Whether bags with soft labels count by the share of readers who read their image.
-    parent
-        What it is a part of; None for the whole.
+    ``hits`` is `overread.truth.candidate_hits` of these tables, ``n_max`` the most readings of an image, by which
+    readers' weights are divided, and ``parent`` what it is a part of (None: it is the whole).
     """
 
     images: pd.DataFrame
@@ -166,11 +138,9 @@ class Split:
         return replace(found, feature_rows=self.features.rows)
 
     def bags(self, labels: Literal["soft", "golden"], *, spread: bool = False) -> Bags:
-        """Read the features into bags.
+        """Read the features into bags: soft labels with readers' weights, or hard golden ones, other GTs negative.
 
-        Soft labels come with the weights of the readers, if these count; golden ones are hard, and candidates on other
-        GTs are negatives. With spread, features that stay on disk are read by the workers of the run's Dask cluster, if
-        it has one.
+        With spread, features that stay on disk are read by the workers of the run's Dask cluster, if it has one.
         """
         readings = self.readings if labels == "soft" and self.weighs_readers else None
         return self.grouping.make_bags(
@@ -254,13 +224,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Cohort(Split):
-    """The whole study, without the images that were given up.
-
-    Attributes
-    ----------
-    is_nested
-        Whether there is no test set, and figures are cross-validated over all patients.
-    """
+    """The whole study, without the images that were given up; nested: without a test set, cross-validated."""
 
     is_nested: bool = False
 

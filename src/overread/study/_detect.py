@@ -1,7 +1,4 @@
-"""A detector on many images: what was done is not done again, and a bad image costs no other.
-
-What a detector does with one image, here or in a worker process.
-"""
+"""A detector on many images: what was done is not done again, and a bad image costs no other."""
 
 from __future__ import annotations
 
@@ -49,22 +46,10 @@ ROW_TYPES = {
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is asked of a detector.
+    """What is asked of a detector at an operating point of ``fp`` false positives per image.
 
-    Parameters
-    ----------
-    detector
-        At work.
-    fp
-        Operating point: false positives per image.
-    all_candidates
-        Keep the candidates below the threshold too.
-    documents
-        Prepare DICOM documents, which only DICOM images can have.
-    masks
-        Folder of masks, for a detector whose region comes from masks.
-    n_threads
-        That work on one image; None: as many as there are processors.
+    ``documents`` prepares DICOM documents, ``masks`` is the folder of a region's masks, ``n_threads`` work on one image
+    (None: as many as there are processors).
     """
 
     detector: Detector
@@ -101,15 +86,7 @@ def detect_image(
 
 
 class DetectionPipeline:
-    """A request as a pipeline, whose bytes `read_work` reads.
-
-    Parameters
-    ----------
-    request
-        What is asked.
-    draw
-        Whether a picture of the image with its detections is wanted.
-    """
+    """A request as a pipeline, whose bytes `read_work` reads; it may draw images with their detections."""
 
     def __init__(self, request: Request, *, draw: bool = False) -> None:
         self._request, self._draw = request, draw
@@ -211,19 +188,7 @@ FEWEST_FOR_WORKERS = 32
 
 @dataclass(frozen=True, eq=False)
 class FoundMarks:
-    """Results of one image.
-
-    Attributes
-    ----------
-    path
-        Its file.
-    rows
-        Rows of the table, without the image's name.
-    report
-        Its part of a document; None where none is asked for.
-    in_training
-        Whether the detector was trained on an image that shows the same; None where it does not know.
-    """
+    """Rows of the table and part of a document of one image; whether it was trained on (None: nobody knows)."""
 
     path: Path
     rows: pd.DataFrame
@@ -239,27 +204,10 @@ def choose_workers(given: int | None, n_images: int) -> int:
 
 
 class Batch:
-    """Images that a detector goes through.
+    """Images that a detector goes through; a journal remembers what was found, and the same request goes on from it.
 
-    Parameters
-    ----------
-    request
-        What is asked of it.
-    journal
-        File that remembers what was found; the same request goes on where it was stopped.
-    pictures
-        Files for pictures of the images with their detections, by image; none: nothing is drawn.
-    n_workers
-        Processes that work; 1: this one.
-
-    Attributes
-    ----------
-    bad
-        Reasons by image that could not be used.
-    n_worked, n_resumed
-        Images done now, and taken from the journal.
-    seconds
-        Spent on the images done now.
+    ``pictures`` are files to draw images with their detections to; with one worker this process works. ``bad`` has the
+    reasons by image that could not be used, ``seconds`` is the time of the images done now.
     """
 
     def __init__(

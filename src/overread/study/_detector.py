@@ -55,13 +55,8 @@ LARGEST_LIMIT, LARGEST_FP_TARGET = 10_000, 1000
 class OperatingPoint:
     """A threshold on the score, locked at this many false positives per image of training + validation.
 
-    Attributes
-    ----------
-    fp_target, threshold
-        False positives per image, and the score from which on candidates are shown.
-    n_images, marks_per_image, marks_variance
-        Images it was locked on, and mean and variance of the marks that it shows per image of them, hits and false
-        positives alike, by scores out of fold; None in files that were made before detectors knew.
+    The others are images it was locked on, and mean and variance of the marks that it shows per image of them, hits and
+    false positives alike, by scores out of fold; None in files that were made before detectors knew.
     """
 
     fp_target: float
@@ -79,17 +74,10 @@ class OperatingPoint:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a candidate has its score.
+    """Why a candidate has its score: its row, all candidates of the image, and contributions that add up to the score.
 
-    Parameters
-    ----------
-    candidate
-        Its row in what `Detector.detect` finds.
-    all_candidates
-        Of the image, as `Detector.detect` finds them.
-    contributions
-        feature, value, mean, contribution, the largest first; the last row is the constant: the score of the mean
-        candidate. The contributions add up to the score.
+    The contributions have feature, value, mean and contribution, the largest first; the last row is the constant: the
+    score of the mean candidate.
     """
 
     candidate: pd.Series[Any]

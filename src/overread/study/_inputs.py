@@ -1,7 +1,4 @@
-"""What a study's folder holds, read and checked, with readers and patients behind codes.
-
-What `overread init` found and left out, counted for the report.
-"""
+"""What a study's folder holds, read and checked, with readers and patients behind codes."""
 
 from __future__ import annotations
 
@@ -73,26 +70,8 @@ PARTS = ("training", "validation", "test")
 class StudyInputs:
     """Tables of a study as the user wrote them, with lengths in the study's unit under plain names.
 
-    Attributes
-    ----------
-    folder
-        The study's folder.
-    marks, readings, images
-        The checked tables, with the user's own ids.
-    candidates, features
-        Tables that the study brings along, or None; features are read column by column.
-    adjudication
-        A chair's decisions on objects, or None.
-    digests
-        Digest of each table's file by kind.
-    reader_codes
-        Code (R1, R2, ...) of each reader id. Only the study's folder keeps this map.
-    subgroups
-        Value of each image by column, of the columns that divide the images into groups.
-    found_files
-        What `overread init` found and left out; None where it did not make the study.
-    known_nodules
-        Of a simulated study, the nodules that were put in: image_id, x, y, diameter; else None.
+    Ids are the user's own; ``reader_codes`` (R1, R2, ...) are kept in the study's folder only. ``digests`` are of each
+    table's file; ``subgroups`` give the value of each image by column. What a study does not have is None.
     """
 
     folder: Path

@@ -17,19 +17,11 @@ RAISE = 16
 
 @dataclass(frozen=True)
 class MarkRate:
-    """Marks of a detector at an operating point on some images.
+    """Marks of a detector at an operating point (`OperatingPoint.record`; empty: unknown) on some images.
 
     The number that a threshold is locked for counts false positives only. Nobody knows them here, so all marks here are
     compared with all marks, hits and false positives alike, that the same threshold gave where it was locked.
-
-    Attributes
-    ----------
-    point
-        `overread.study._detector.OperatingPoint.record`; empty where a table of marks is all that is known.
-    n_images, n_marks
-        Of the images here.
-    n_without_row
-        Images that a table of marks does not name, so that it has no marks of them.
+    ``n_without_row`` counts images that a table of marks does not name.
     """
 
     point: Mapping[str, float]

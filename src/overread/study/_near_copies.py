@@ -40,16 +40,11 @@ MOST_BY_CHANCE = 0.05
 
 
 def compare_sketches(sketches: Sequence[str | None], owners: Sequence[object]) -> list[tuple[int, int]]:
-    """Find pairs of images of different owners that show the same picture.
+    """Find pairs of images of different owners that show the same picture: their places, in the order of the later.
 
     What all images of a study have in common (a round field of view, the outline of a chest) is taken away first: it
     makes two pictures alike, but no copies. So a study that is one picture under many patients is not noticed here,
     unless its pixels are identical: pictures of different patients can be as much alike as such copies.
-
-    Returns
-    -------
-    list of (int, int)
-        Places of the images, the earlier first, in the order of the later; at most some thousand.
     """
     known = [place for place, text in enumerate(sketches) if text]
     if len(known) < 2:
@@ -75,16 +70,11 @@ def compare_sketches(sketches: Sequence[str | None], owners: Sequence[object]) -
 
 
 def compare_rows(features: ColumnTable, owner_of_image: dict[str, str]) -> list[tuple[str, str]] | None:
-    """Find pairs of images of different owners whose candidates have the same features.
+    """Find pairs of images of different owners whose candidates have the same features, in the order of the second.
 
     Every column, in deviations from its mean, is added to a few random projections; rows that agree in all of them
     agree in the columns. Rows are looked up in the cells of shifted grids, so that the time grows with their number.
-
-    Returns
-    -------
-    list of (str, str) or None
-        Ids of the images, in the order of the second, each with the first image that has its rows; None where the
-        features take so few values, or follow so much from one another, that different images would agree by chance.
+    None where features take so few values, or follow so much from one another, that images would agree by chance.
     """
     images = features.keys["image_id"].astype(str)
     kept = images.isin(list(owner_of_image)).to_numpy()

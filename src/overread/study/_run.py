@@ -1,7 +1,5 @@
 """Run a study: every stage in order, each done only if it is not done yet.
 
-The log of a run: short lines in its folder.
-
 How much memory a run will take follows from the numbers of candidates and features. What a run holds beside features
 grows with the candidates; the features that a model is fitted to are held twice, or stay on disk where memory is
 bounded. docs/explanation/scaling.md has the measurements.

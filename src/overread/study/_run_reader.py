@@ -108,11 +108,7 @@ class Run:
         raise InvalidInputError(f"{self.root}: no operating point of {model} at {fp_target} FP per image")
 
     def gallery(self, model: str, threshold: float) -> Gallery:
-        """Sort unseen candidates and golden GTs into hits, misses and false positives.
-
-        In a nested run thresholds are on the scale of `overread.froc.to_fp_scale`: minus the wanted false
-        positives per image.
-        """
+        """Sort unseen candidates and golden GTs; thresholds of a nested run are minus the wanted FP per image."""
         cohort, scores, (objects, _) = self.cohort, self.table("scores"), plain(self.table("objects"))
         if cohort.is_nested:
             unseen = self.matched(model).test.candidate_scores

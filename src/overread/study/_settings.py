@@ -1,9 +1,4 @@
-"""Sections of ``study.toml`` that say what the images are: region, unit of lengths, colours.
-
-Settings of a study: what ``study.toml`` may say, and what is meant where it says nothing.
-
-The commented ``study.toml`` that ``overread init`` writes: every key with its default and what it means.
-"""
+"""Settings of a study: what ``study.toml`` may say, what is meant where it says nothing, and the file `init` writes."""
 
 from __future__ import annotations
 

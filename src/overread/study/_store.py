@@ -1,16 +1,11 @@
-"""Values of a run and the bytes of its files: the place and ending of a file say which is which.
+"""The folder of a run: files that are whole or absent, records of what each stage was made from, shards of images.
 
 ``*.parquet`` is a table, ``models/*.json`` a fitted model, other ``*.json`` a plain value, ``*.npy`` a matrix that
 stays on disk (`overread.files._column_file`); anything else is text.
 
-The folder of a run: files that are whole or absent, and records that say what each stage was made from.
-
-Which shards are done: a journal that is appended to while images are worked on, then a manifest.
-
-A shard: the candidates and features of one image as one Parquet file, with the facts of the image.
-
-The features are one column of float32 lists of equal length, and their names stand in the file's metadata: with a
-column a feature, a thousand columns of some dozen rows, a shard of 60 candidates took 135 ms to write instead of 13.
+A shard has the candidates and features of one image in one Parquet file, with the facts of the image. The features are
+one column of float32 lists, and their names stand in the file's metadata: with a column a feature, a thousand columns
+of some dozen rows, a shard of 60 candidates took 135 ms to write instead of 13.
 """
 
 from __future__ import annotations
@@ -64,13 +59,7 @@ def json_bytes(value: object) -> bytes:
 
 
 class RunFolder:
-    """Files of one run.
-
-    Parameters
-    ----------
-    root
-        ``STUDY/runs/NAME``.
-    """
+    """Files of one run, in ``STUDY/runs/NAME``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -132,13 +121,7 @@ class RunFolder:
         gives: Iterable[str],
         make: Callable[[], Mapping[str, Content]],
     ) -> bool:
-        """Do the work of a stage unless its record says that it is done and its files are still what they were.
-
-        Returns
-        -------
-        bool
-            Whether there was anything to do.
-        """
+        """Do a stage unless its record and its files say that it is done; return whether there was anything to do."""
         key = digest_of_value({"needs": needs, "overread": __version__})
         wanted = sorted(gives)
         if self._is_done(name, key, wanted):
@@ -247,18 +230,9 @@ JOURNAL = "manifest.journal"
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of one image.
+    """What is known of one image: digests of all that candidates and features depend on, and of its shard.
 
-    Attributes
-    ----------
-    image_id
-        The study's id.
-    candidates_key, features_key
-        Digests of all that candidates and features depend on.
-    sha256
-        Digest of the shard; None for an image that was given up.
-    fault_kind, reason
-        Why it was given up.
+    One that was given up has no shard, but the kind of its fault and the reason.
     """
 
     image_id: str
@@ -275,13 +249,7 @@ def shard_file(image_id: str) -> str:
 
 
 class Manifest:
-    """Entries by image id; use it as a context while images are worked on.
-
-    Parameters
-    ----------
-    folder
-        Of the run.
-    """
+    """Entries by image id, journalled while images are worked on: use it as a context then."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder

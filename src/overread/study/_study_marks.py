@@ -1,9 +1,4 @@
-"""The marks of a study as its run merges them, for the commands that do only that.
-
-What `overread check` says of a study's unit: marks that do not fit the sizes that numbers refer to.
-
-How a study's pictures are read, searched and measured, for commands that do a part of a run.
-"""
+"""The marks and pictures of a study as its run takes them, for the commands that do a part of a run."""
 
 from __future__ import annotations
 
@@ -60,10 +55,7 @@ def read_settings_if_sound(folder: Path) -> Settings:
 
 
 def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[Problem]:
-    """Tell, group by group, where marks and reference sizes do not fit together.
-
-    Only where marks and readings are sound.
-    """
+    """Tell, group by group, where sound marks and reference sizes do not fit together."""
     place = str(folder / "study.toml")
     if scan.marks is None or scan.readings is None or scan.marks.empty:
         return
@@ -154,17 +146,10 @@ Options = TypeVar("Options", MergeOptions, LabelOptions)
 
 @dataclass(frozen=True)
 class StudyMarks:
-    """Marks in a study's unit, and how its run merges them.
+    """Marks in a study's unit, under plain names, and how its run merges them.
 
-    Attributes
-    ----------
-    tables
-        Marks, readings and images; with groups of labels, a mark's label is its group, and marks of no group are gone.
-        The images' mm_per_px are in the unit, too.
-    options, labels
-        Of merging, and of soft labels.
-    unit
-        Of the lengths; their names are plain.
+    With groups of labels, a mark's label is its group, and marks of no group are gone. The images' mm_per_px are in the
+    unit, too.
     """
 
     tables: MarkSet
@@ -230,17 +215,7 @@ def _override(own: Options, given: Options | None) -> Options:
 
 @dataclass(frozen=True)
 class StudyDomain:
-    """A domain with what else a study knows of its images.
-
-    Attributes
-    ----------
-    domain
-        How images are read, searched and measured.
-    limit
-        Most candidates of an image.
-    masks
-        Mask by image id, where the region comes from masks; an image of no study has none.
-    """
+    """A domain with the most candidates of an image, and the mask of each image where the region comes from masks."""
 
     domain: Domain
     limit: int

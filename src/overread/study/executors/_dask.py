@@ -1,6 +1,4 @@
-"""Connections to existing Dask clusters: one of its own for work on images, one shared by the fits of a run.
-
-An existing Dask cluster works on the images, a batch of them a task.
+"""An existing Dask cluster works on the images, a batch of them a task; fits of a run share a connection to it.
 
 Within a Dask worker a batch runs in an isolated process, as it does locally: an image that dies or hangs costs
 itself, never the Dask worker. The workers open the image files by the paths that this process uses, so the study's
@@ -159,19 +157,7 @@ Batch = Sequence[ImageTask]
 
 
 class DaskExecutor:
-    """Works on a Dask cluster.
-
-    Parameters
-    ----------
-    spec
-        The pipeline.
-    limits
-        What an image may cost.
-    scheduler
-        Address of the cluster, ``tcp://host:port``.
-    batch
-        Images a task.
-    """
+    """Works on the Dask cluster at ``tcp://host:port``, a batch of images a task."""
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, scheduler: str, *, batch: int = 8) -> None:
         self._spec, self._limits, self._batch = spec, limits, batch

@@ -53,17 +53,7 @@ class SerialExecutor:
 
 
 class ProcessExecutor:
-    """Works in local processes, each led by a thread that waits for its answers.
-
-    Parameters
-    ----------
-    spec
-        The pipeline.
-    limits
-        What an image may cost.
-    n_workers
-        Number of processes; None: one a processor.
-    """
+    """Works in local processes, each led by a thread that waits for its answers; unless told, one a processor."""
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, n_workers: int | None = None) -> None:
         count = n_workers or count_processors()

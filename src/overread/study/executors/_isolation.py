@@ -41,15 +41,8 @@ class OverdueError(Exception):
 class IsolatedWorker:
     """One worker process, started when it is needed and started again after it died.
 
-    Parameters
-    ----------
-    spec
-        The pipeline it builds.
-    limits
-        What an image may cost.
-    warm
-        Set once any worker has made a shard; until then an image has time for compiling too. Workers of one
-        executor share it.
+    ``warm`` is set once any worker has made a shard; until then an image has time for compiling too. Workers of one
+    executor share it.
     """
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, warm: threading.Event | None = None) -> None:

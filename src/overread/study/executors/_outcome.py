@@ -1,7 +1,4 @@
-"""How work on an image ends: with a shard, or with a fault that is told without naming its file.
-
-Messages between a run and its worker processes: a JSON header and bytes, each with its length before it.
-"""
+"""How work on an image ends, and the messages between a run and its worker processes."""
 
 from __future__ import annotations
 
@@ -25,15 +22,10 @@ FaultKind = Literal["image", "failure", "death", "timeout", "memory"]
 
 @dataclass(frozen=True)
 class Fault:
-    """Why an image could not be worked on.
+    """Why an image could not be worked on, in one line without a path or anything of the image's header.
 
-    Attributes
-    ----------
-    kind
-        "image": the image cannot be used, and the same bytes will never be. "failure": an error that nobody
-        foresaw. "death", "timeout", "memory": the worker died, took too long, had no memory left.
-    reason
-        One line for people; holds no path and nothing that was read from the image's header.
+    "image": the image cannot be used, and the same bytes will never be. "failure": an error that nobody foresaw.
+    "death", "timeout", "memory": the worker died, took too long, had no memory left.
     """
 
     kind: FaultKind
@@ -42,21 +34,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The shard of an image, or the fault.
-
-    Attributes
-    ----------
-    image_id
-        The study's id of the image.
-    shard
-        What was made of it.
-    fault
-        Why nothing was.
-    versions
-        Of the code that made the shard.
-    worker
-        Who made it, for messages.
-    """
+    """The shard of an image with the versions of the code that made it, or the fault; ``worker`` is for messages."""
 
     image_id: str
     shard: bytes | None = None

@@ -1,7 +1,4 @@
-"""The user's own columns of the images table: they describe the images, and make groups in which results are given.
-
-The command that imports the marks of a new study, as far as its files tell it.
-"""
+"""The user's own columns of the images table, which make groups; and how to import the marks of a new study."""
 
 from __future__ import annotations
 

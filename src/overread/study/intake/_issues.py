@@ -1,11 +1,7 @@
 """What is wrong with the images of a study before any long work: repeats, strange views, one patient under two ids.
 
 Each finding names an image and can be cured by one command: ``overread init STUDY --drop IDS|KIND`` leaves images out,
-``--same-patient A=B`` says that two images are of one patient.
-
-What `overread check` finds in the image files: the findings of `overread init`, as problems with row and remedy.
-
-Cures of what is strange about a study's images: leave images out, join patients.
+``--same-patient A=B`` says that two images are of one patient. ``overread check`` tells them as problems.
 """
 
 from __future__ import annotations
@@ -251,13 +247,7 @@ def _strange_views(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Fi
 
 
 def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
-    """Open every image file and say what is strange.
-
-    Returns
-    -------
-    list of Problem
-        Pixels or patients in two splits are leakage, everything else a warning.
-    """
+    """Open every image file and say what is strange: pixels or patients in two splits are leakage."""
     images, settings = scan.images, read_settings_if_sound(folder)
     if images is None or "path" not in images or "image_id" not in images:
         return []
@@ -430,12 +420,7 @@ def find_unread(folder: Path, images: pd.DataFrame) -> list[str]:
 def drop_rows(folder: Path, image_ids: Sequence[str]) -> tuple[dict[str, bytes], int]:
     """Move the marks and readings of images into tables of what was left out.
 
-    Returns
-    -------
-    dict
-        New content of the tables by name, to be written together.
-    int
-        Number of marks that were moved.
+    Return the new content of the tables by name, to be written together, and how many marks were moved.
     """
     new: dict[str, bytes] = {}
     n_marks = 0

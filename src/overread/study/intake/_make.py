@@ -78,28 +78,11 @@ OWN_FILES = {
 
 @dataclass(frozen=True)
 class MadeStudy:
-    """What was made.
+    """What was made, what is still to be done (``notes``), and what became of every other file.
 
-    Attributes
-    ----------
-    n_images, n_patients
-        Rows of the images table; patients known.
-    unreadable
-        Files that look like images and cannot be used, with the reason.
-    written
-        Files that were written.
-    unlisted
-        Image files that no row of an images table that was there goes by.
-    notes
-        What is still to be done, in sentences.
-    findings
-        What is strange about the images that are in the table.
-    dropped
-        Reason by id of the images that were left out on request.
-    n_dropped_marks
-        Marks of those images.
-    stay_out
-        Reason by path of the files that were left out on request before, and still are.
+    By path: why files cannot be used (``unreadable``), or were left out on request before and still are (``stay_out``);
+    ``unlisted`` files go by no row of a table that was there. By id: why images were ``dropped`` on request, with
+    ``n_dropped_marks`` marks.
     """
 
     n_images: int

@@ -103,13 +103,7 @@ class StudyModel(ABC):
         """Make the unfitted model of one setting."""
 
     def take_bags(self, split: Split) -> Bags:
-        """Return the bags that the model learns from.
-
-        Raises
-        ------
-        InvalidInputError
-            If their features do not fit in memory, and the model cannot do with less.
-        """
+        """Return the bags that the model learns from; `InvalidInputError` where they would have to stay on disk."""
         bags = split.bags(self.labels, spread=self.fits_on_cluster)
         if isinstance(bags.matrix, StoredInstances) and not self.fits_from_disk:
             raise InvalidInputError(

@@ -195,13 +195,7 @@ def list_penalties(soft: SoftSettings) -> dict[str, Any]:
 
 
 class PathScores:
-    """Scores of candidates by the models of paths, computed path by path when they are asked for.
-
-    Attributes
-    ----------
-    shape
-        Candidates and models.
-    """
+    """Scores of candidates by the models of paths (``shape``), computed path by path when they are asked for."""
 
     def __init__(self, paths: Sequence[SoftMILPath], features: Features) -> None:
         self._paths, self._features = paths, features

@@ -47,18 +47,9 @@ def _calibrate(inputs: Inputs, *, name: str) -> Made:
 
 @dataclass(frozen=True, eq=False)
 class ShownPlaces:
-    """Candidates that are shown, one a place.
+    """Candidates (rows of the split's) that are shown, one a place, with image, patient and weight of its readings.
 
-    Attributes
-    ----------
-    rows
-        Rows of the split's candidates.
-    labels
-        Soft label of the object that the candidate lies on, the likeliest of several; 0 where there is none.
-    weights
-        Of the readings of its image.
-    images, patients
-        Of the candidate.
+    The label is the soft label of the object that it lies on, the likeliest of several; 0 where there is none.
     """
 
     rows: NDArray[np.intp]

@@ -60,15 +60,7 @@ def _divide_into_folds(inputs: Inputs) -> Folds:
 
 
 class Folds:
-    """Folds of a split, each made when it is asked for: all of them together are many times the split.
-
-    Parameters
-    ----------
-    whole
-        What is divided.
-    fold_of_image
-        Name of the fold of each of its images.
-    """
+    """Folds of a split, each made when it is asked for: all of them together are many times the split."""
 
     def __init__(self, whole: Split, fold_of_image: pd.Series[str]) -> None:
         self._whole, self._fold_of_image = whole, fold_of_image

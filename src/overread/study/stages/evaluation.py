@@ -1,9 +1,4 @@
-"""How good the models are: every number that the report shows, computed once, into ``results.json``.
-
-Models side by side on the test set: Table 1, and every two of them compared.
-
-What a study is made of, in numbers: counts, examples, settings, and what the paper's rule would choose.
-"""
+"""How good the models are: every number that the report shows, computed once, into ``results.json``."""
 
 from __future__ import annotations
 

@@ -150,13 +150,7 @@ def choose_from_trials(
 
 
 class FoldScores:
-    """Scores of the candidates of a split in tables of its folds, put together setting by setting.
-
-    Attributes
-    ----------
-    shape
-        Candidates and settings.
-    """
+    """Scores of the candidates of a split (``shape``) in tables of its folds, put together setting by setting."""
 
     def __init__(self, tables: Sequence[pd.DataFrame], split: Split) -> None:
         self._tables = tables

@@ -1,11 +1,4 @@
-"""Hits, misses and false positives of the test set, sorted for the page's gallery.
-
-Candidates that show what a feature looks at: one with a low value, one with a high value.
-
-Two regions that show what readers mark and what becomes of it (the paper's Figure 1).
-
-What the images are, and how the detector does in groups of them.
-"""
+"""What the page shows of images: hits, misses and false positives, examples of features and marks, groups."""
 
 from __future__ import annotations
 

@@ -44,19 +44,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Workshop:
-    """What the work on images needs beside tables.
-
-    Attributes
-    ----------
-    folder
-        Of the run.
-    pipeline
-        What is done with an image.
-    make_executor
-        Makes who does it.
-    say
-        Called with lines for log and screen.
-    """
+    """What the work on images needs beside tables; ``say`` is called with lines for log and screen."""
 
     folder: RunFolder
     pipeline: PipelineSpec

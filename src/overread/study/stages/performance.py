@@ -302,15 +302,10 @@ def judge_readers(
     seed: int = 0,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """Compare each reader with the detector at as many false positives.
+    """Compare each reader with the detector at as many false positives, on what two others marked in images they share.
 
-    Returns
-    -------
-    DataFrame
-        reader_id; n_images that the reader and two others read, and n_gts that two of the others marked in them; the
-        reader's sensitivity to these and false positives per image; detector_sensitivity: of the detector to these,
-        with no more false positives; difference, detector minus reader, with its interval, lower and upper (NaN where
-        fewer than two patients have an object). Readers for whom the others made no golden object are left out.
+    The difference is detector minus reader, with its interval (NaN where fewer than two patients have an object).
+    Readers for whom the others made no golden object are left out.
     """
     rows = []
     for reader in readers:

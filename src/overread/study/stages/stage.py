@@ -118,14 +118,8 @@ class Stage:
 class View:
     """A value that stages share, made once a run.
 
-    Parameters
-    ----------
-    name, reads, settings, make
-        As of a `Stage`; ``make`` gives the value itself.
-    key
-        Plain value that stages depend on, of the view's own; None: they depend on all that it was made from.
-    means
-        Settings that it sees though its value does not depend on them: how much memory there is.
+    ``key`` gives the plain value that stages depend on (None: on all that it was made from); ``means`` are settings
+    that it sees though its value does not depend on them: how much memory there is.
     """
 
     name: str
@@ -137,17 +131,7 @@ class View:
 
 
 class Workspace:
-    """What can be read in a run; everything is loaded once, and kept until it is released.
-
-    Parameters
-    ----------
-    folder, settings
-        Of the run.
-    sources
-        What the study brings, by name.
-    views
-        Shared values.
-    """
+    """What can be read in a run by name; everything is loaded once, and kept until it is released."""
 
     def __init__(
         self,
