@@ -87,6 +87,7 @@ def test_a_package_of_the_core_is_no_extra(monkeypatch):
         require_extra("onnx", "the job")
 
 
+@pytest.mark.slow
 def test_the_chain_runs_without_them(tmp_path):
     """All commands in one process, which cannot import the packages of any extra."""
     study, found, truth = tmp_path / "study", tmp_path / "found", tmp_path / "truth.csv"

@@ -67,6 +67,7 @@ def run_chain(cache, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_process_that_compiles_gets_the_bits_of_those_that_read_the_cache(tmp_path):
     compiled, again, other = (
         run_chain(tmp_path, "-c", SMALL_CHAIN, order)

@@ -70,6 +70,7 @@ def test_the_cluster_finds_the_same_model(problem, expected, client):
     assert sorted(file.name for file in path.parent.iterdir()) == ["X.npy"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(problem, expected, dying):
     path, ids, labels = problem
     killed = []
@@ -117,6 +118,7 @@ class Blamed:
         raise BLAME
 
 
+@pytest.mark.slow
 def test_tasks_that_the_scheduler_blames_for_deaths_are_given_again(problem, expected, client):
     path, ids, labels = problem
     deadly = DeadlyCluster(client, 3)

@@ -147,6 +147,7 @@ def test_a_few_images_need_no_workers(monkeypatch):
     assert choose_workers(3, 2) == 3
 
 
+@pytest.mark.slow
 def test_worker_processes_give_the_same_bytes_in_the_same_order(trained, tmp_path):
     bad = tmp_path / "bad.dcm"
     bad.write_bytes(b"no image")

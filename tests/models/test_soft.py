@@ -177,6 +177,7 @@ print(hashlib.sha256(path.coef_path_.tobytes() + path.decision_function(X, bags=
 """
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_does_not_change_a_bit():
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
     digests = set()

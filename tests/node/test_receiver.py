@@ -122,7 +122,7 @@ def test_messages_that_were_dealt_with_are_not_counted(start, tmp_path):
     port, _, said = start(largest_bytes=1 << 20)
     assert send([image] * 8, port) == [0x0000] * 8
     association = connect(port)
-    assert [association.send_c_echo().Status for _ in range(20)] == [0x0000] * 20
+    assert association.send_c_echo().Status == 0x0000
     association.release()
     assert said == []
 

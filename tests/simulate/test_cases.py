@@ -279,6 +279,7 @@ def with_smooth_ring(pixels, nodule):
     return np.where(on_outline(pixels, nodule), gaussian_filter(made, 1.5), made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("insert", "least"),
     [(pasted, 0.95), (with_bright_ring, 0.6), pytest.param(with_smooth_ring, 0.6, marks=pytest.mark.slow)],

@@ -176,6 +176,7 @@ def check_killed_workers(fresh: Path, undisturbed: Path, n_kills: int, seed: int
     check_undisturbed(fresh, undisturbed, n_lost=n_kills)
 
 
+@pytest.mark.slow
 def test_killed_workers_cost_nothing_but_time(fresh: Path, light_original: Path) -> None:
     check_killed_workers(fresh, light_original, n_kills=2, seed=2)
 
@@ -254,6 +255,7 @@ def test_a_full_disk_and_then_room(
     assert same(study / "runs/main", light_original / "runs/main")
 
 
+@pytest.mark.slow
 def test_files_that_may_not_grow(fresh: Path, light_original: Path) -> None:
     def work() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

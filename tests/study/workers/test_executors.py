@@ -90,6 +90,7 @@ def test_five_poison_images_in_two_hundred(tmp_path: Path, monkeypatch: pytest.M
     check_poisoned(poisoned(tmp_path / "study", 200, poison), poison, "processes", monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_machine_gets_another_chance(
     fresh_numbers: Path, light_numbers_original: Path
 ) -> None:

@@ -23,6 +23,7 @@ def test_a_cold_worker_has_time_to_compile(chain: Chain, monkeypatch: pytest.Mon
     assert second.fault.kind == "timeout"
 
 
+@pytest.mark.slow
 def test_a_worker_that_compiled_beside_the_first_is_not_overdue_at_once(chain: Chain) -> None:
     warm = threading.Event()
     worker = IsolatedWorker(spec(seconds=1.8), WorkLimits(seconds_per_image=1.0), warm)

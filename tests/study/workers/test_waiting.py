@@ -74,6 +74,7 @@ def test_a_worker_without_the_package_is_named(study, scheduler, tmp_path, monke
     assert "stop that worker, and run again" in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_scheduler_that_is_started_again_has_no_workers(study, capfd):
     with start_scheduler() as (process, address), start_worker(address):
@@ -114,7 +115,8 @@ class Blamed:
         raise BLAME
 
 
-@pytest.mark.parametrize("n_blamed", [15, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_blamed", [15, 1000])
 def test_no_image_is_given_up_because_workers_die(study, scheduler, tmp_path, monkeypatch, n_blamed):
     """Fifteen tasks are lost before the workers live; or all of them, and the next run does them."""
     left = [n_blamed]
