@@ -96,74 +96,35 @@ class SeenImage(Protocol):
 @short_repr()
 @dataclass(frozen=True)
 class ImageTask:
-    """One image to work on.
-
-    Attributes
-    ----------
-    image_id
-        The study's id of the image.
-    path
-        Its file.
-    mm_per_px
-        Size of a pixel (x, y) where the study gives it, else None: then the file has to say.
-    candidates
-        Candidates that are known already: given by the study, or found by an earlier run. None: find them.
-    sha256
-        Digest of the file under which the outcome will be kept; None: it is not kept.
-    mask
-        File of the region, where it comes from masks; else None.
-    candidates_key, features_key
-        Digests of all that candidates and features depend on; empty where nothing is kept.
-    """
+    """One image to work on."""
 
     image_id: str
     path: str
-    mm_per_px: tuple[float, float] | None = None
+    mm_per_px: tuple[float, float] | None = None  # (x, y) where the study gives it; None: the file has to say
     candidates: pd.DataFrame | None = field(default=None, compare=False)
-    sha256: str | None = None
+    sha256: str | None = None  # of the file under which the outcome is kept; None: it is not kept
     mask: str | None = None
-    candidates_key: str = ""
+    candidates_key: str = ""  # digest of all that candidates depend on; empty: nothing is kept
     features_key: str = ""
 
 
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class ImageWork:
-    """What is made of an image.
-
-    Attributes
-    ----------
-    candidates
-        candidate_id, x, y, radius, response.
-    features
-        candidate_id and one float32 column a feature, in the same order of rows.
-    facts
-        Plain values about the image: ``pixel_hash`` and ``sketch``, by which copies are found, ``width_mm`` (or
-        ``width_px``), ...
-    """
+    """What is made of an image; features have the rows of candidates in the same order."""
 
     candidates: pd.DataFrame
     features: pd.DataFrame
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  # `Domain.facts`
 
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """What a study knows before its images are worked on.
+    """What a study knows before its images are worked on; lengths are in its unit."""
 
-    Attributes
-    ----------
-    widths
-        Of the images, in the unit; empty where they are not known.
-    radii
-        Of the marks outside the test part, in the unit.
-    has_colour
-        Looks whether the first image has colours; None where no image is opened.
-    """
-
-    widths: NDArray[np.float64]
-    radii: NDArray[np.float64]
-    has_colour: Callable[[], bool | None] = lambda: None
+    widths: NDArray[np.float64]  # of the images; empty where they are not known
+    radii: NDArray[np.float64]  # of the marks outside the test part
+    has_colour: Callable[[], bool | None] = lambda: None  # of the first image; None: none is opened
 
 
 class Domain(ABC):
@@ -403,13 +364,7 @@ class Domain(ABC):
 
 
 def get_domain(kind: str) -> type[Domain]:
-    """Return the domain of a value of ``[region] kind``.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
+    """Return the domain of a value of ``[region] kind``."""
     for domain in chain(map(_load_domain, DOMAINS.values()), _load_others()):
         if kind in domain.kinds:
             return domain
@@ -455,17 +410,7 @@ def list_all_finders() -> list[str]:
 
 
 def guess_domain(images: Sequence[SeenImage], *, in_pixels: bool, kind: str | None = None) -> type[Domain]:
-    """Return the domain of a folder's images.
-
-    Parameters
-    ----------
-    images
-        What a look at them told.
-    in_pixels
-        Whether their lengths are pixels, which not every domain can count in.
-    kind
-        What was said of them.
-    """
+    """Return the domain of a folder's images; not every domain can count lengths in pixels."""
     named = [get_domain(kind)] if kind else []
     own, *others = list_domains()
     # Other packages know their images better than a guess; pictures of any kind come last.
@@ -474,13 +419,7 @@ def guess_domain(images: Sequence[SeenImage], *, in_pixels: bool, kind: str | No
 
 
 def domain_from_record(record: Plain) -> Domain:
-    """Make the domain of a record that `Domain.to_record` gave.
-
-    Raises
-    ------
-    ModelFileError
-        If it needs a domain or a finder that is not here.
-    """
+    """Make the domain of a record that `Domain.to_record` gave; it may need what is not here."""
     name = record.get("domain", "picture" if "field" in record else "chest")
     found = next((one for one in list_domains() if one.name == name), None)
     if found is None:
@@ -493,13 +432,7 @@ def domain_from_record(record: Plain) -> Domain:
 
 
 def refuse_other_versions_of(domain: Domain, record: Plain) -> None:
-    """Refuse a detector that was trained on other candidates or features than the domain's.
-
-    Raises
-    ------
-    ModelFileError
-        Naming both versions.
-    """
+    """Refuse a detector that was trained on other candidates or features than the domain's."""
     own = domain.versions_record()
     for kind, key in (("features", "feature_version"), ("candidates", "candidate_version")):
         if record[key] != own[key]:
@@ -530,23 +463,8 @@ def measure_image(
 class ImagePipeline:
     """What a run does with an image.
 
-    Parameters
-    ----------
-    domain
-        Kind of the images.
-    limit
-        Most candidates of an image.
-    only
-        Patterns of the features to compute; none means all.
-    exclude
-        Patterns of those to leave out.
-
-    Attributes
-    ----------
-    feature_names
-        Features that are computed.
-    candidate_version, feature_version
-        Change whenever the same image would give other candidates, or the same candidates other features.
+    Features whose names match a pattern of ``only`` (none: all) and none of ``exclude`` are computed. The versions
+    change whenever the same image would give other candidates, or the same candidates other features.
     """
 
     def __init__(

@@ -145,13 +145,7 @@ def list_finders(domain: str) -> list[str]:
 
 
 def load_finder(name: str, domain: str = "chest", **options: Any) -> CandidateFinder:
-    """Make a finder of a domain by its name, with the options of the domain.
-
-    Raises
-    ------
-    UsageError
-        If there is none of this name, or it calls itself by another.
-    """
+    """Make a finder of a domain by its name, with the options of the domain."""
     entry = FINDERS.get(name)
     if entry is not None and entry.domain == domain:
         module, _, attribute = entry.place.partition(":")

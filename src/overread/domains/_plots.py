@@ -29,17 +29,7 @@ WIDTH_INCHES = 8.0
 def overlay_figure(
     radiograph: Radiograph, anatomy: Anatomy, candidates: pd.DataFrame, *, title: str = ""
 ) -> Figure:
-    """Draw lungs, mediastinum, clavicles and ribs over a radiograph, and candidates with rank and response.
-
-    Parameters
-    ----------
-    radiograph, anatomy
-        The image and what was found in it.
-    candidates
-        Columns x_mm, y_mm, radius_mm and response, in the order in which they are numbered.
-    title
-        Written above.
-    """
+    """Draw lungs, mediastinum, clavicles and ribs over a radiograph, and candidates with rank and response."""
     from matplotlib.lines import Line2D
 
     axes, extent = _show_image(radiograph, "mm", title)

@@ -20,33 +20,14 @@ class Quality(StrEnum):
 @short_repr("quality", "left_lung")
 @dataclass(frozen=True, eq=False)
 class Anatomy:
-    """Masks and maps on the grid of one radiograph, each with a quality.
+    """Masks and maps on the grid of one radiograph, each with a quality."""
 
-    Parameters
-    ----------
-    left_lung, right_lung
-        Lung fields on the left and right side *of the image* (the patient's right and left).
-    thorax
-        The rib cage's inside with the mediastinum: where lungs are not found, candidates are sought here.
-    mediastinum
-        Heart, great vessels and spine between the lungs.
-    ribs
-        How much a pixel looks like rib, 0 to 1, float32.
-    rib_direction_deg
-        Direction of the local rib, clockwise on screen from +x, in [0, 180), float32; meaningful where there is
-        one.
-    clavicles
-        Mask of both.
-    quality
-        By structure: ``"left_lung"``, ``"right_lung"``, ``"ribs"``, ``"clavicles"``, ``"mediastinum"``.
-    """
-
-    left_lung: Mask
+    left_lung: Mask  # on the left side *of the image*: the patient's right
     right_lung: Mask
-    thorax: Mask
-    mediastinum: Mask
-    ribs: F32
-    rib_direction_deg: F32
+    thorax: Mask  # the rib cage's inside: searched where lungs are not found
+    mediastinum: Mask  # heart, great vessels and spine between the lungs
+    ribs: F32  # how much a pixel looks like rib, 0 to 1
+    rib_direction_deg: F32  # clockwise on screen from +x, in [0, 180)
     clavicles: Mask
     quality: dict[str, Quality]
 

@@ -48,18 +48,10 @@ LARGEST = 8.0
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The radiograph at one resolution.
-
-    Parameters
-    ----------
-    values
-        Rows x columns, in deviations.
-    rows_per_pixel, columns_per_pixel
-        Rows and columns of the band for one of the radiograph.
-    """
+    """The radiograph at one resolution, in deviations."""
 
     values: F32
-    rows_per_pixel: float
+    rows_per_pixel: float  # of the band, for one row of the radiograph
     columns_per_pixel: float
 
 
@@ -135,23 +127,11 @@ TRAINED_ON = (
 
 @dataclass(frozen=True, eq=False)
 class LearnedNetwork:
-    """Weights of the network.
+    """Weights of the network: three convolutions, the units on them, and the network's own score."""
 
-    Parameters
-    ----------
-    kernels
-        Of the three convolutions: (side, side, channels in, channels out).
-    offsets
-        Of the three convolutions, a number a channel.
-    unit_weights, unit_offsets
-        Of the units: (band, row, column, channel, unit), and a number a unit.
-    score_weights, score_offset
-        Of the network's own score.
-    """
-
-    kernels: tuple[F32, F32, F32]
+    kernels: tuple[F32, F32, F32]  # (side, side, channels in, channels out)
     offsets: tuple[F32, F32, F32]
-    unit_weights: F32
+    unit_weights: F32  # (band, row, column, channel, unit)
     unit_offsets: F32
     score_weights: F32
     score_offset: float

@@ -22,18 +22,7 @@ from overread.images._spacing import FileSpacing
 
 
 def read_channels(path: str | Path) -> NDArray[np.float32]:
-    """Read the channels of a picture: rows x columns x 1 (grey) or 3 (red, green, blue), from 0 to 1.
-
-    Parameters
-    ----------
-    path
-        DICOM (grey), PNG, TIFF or JPEG file of 8 bits a channel in colour, of 8 or 16 in grey.
-
-    Raises
-    ------
-    ImageError
-        If the file is damaged, too large, transparent, turned, or of several pages.
-    """
+    """Read the channels of a picture: rows x columns x 1 (grey) or 3 (red, green, blue), from 0 to 1."""
     image = _read_colour_or_grey(path)
     if not isinstance(image, SourceImage):
         return image.astype(np.float32) / np.float32(255.0)
@@ -74,44 +63,20 @@ OTHER_SIDE = {"L": "R", "R": "L"}
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class ViewedImage:
-    """Pixels for a viewer, not reduced to 8 bits.
+    """Pixels for a viewer, not reduced to 8 bits."""
 
-    Attributes
-    ----------
-    pixels
-        uint16, rows x columns; or uint8, rows x columns x 3 (red, green, blue).
-    bits
-        That the values need; 8 in colour.
-    center, width
-        Window of the file in the values of ``pixels``, linear, or one of percentiles where it has none.
-    inverted
-        Whether low values are shown white.
-    spacing
-        Size of a pixel as the file states it.
-    left, right
-        Side of the patient at the left and right edge of a frontal image; empty where the file does not say.
-    """
-
-    pixels: NDArray[np.uint16] | NDArray[np.uint8]
-    bits: int
-    center: float
+    pixels: NDArray[np.uint16] | NDArray[np.uint8]  # grey, or rows x columns x 3 (red, green, blue)
+    bits: int  # that the values need; 8 in colour
+    center: float  # of the window in the values of `pixels`: the file's, else of percentiles
     width: float
-    inverted: bool
+    inverted: bool  # low values are shown white
     spacing: FileSpacing
-    left: str = ""
+    left: str = ""  # side of the patient at the left edge; empty where the file does not say
     right: str = ""
 
 
 def read_for_viewing(path: str | Path) -> ViewedImage:
-    """Read a DICOM, PNG, TIFF or JPEG file with all its bits.
-
-    Raises
-    ------
-    ImageError
-        If the file is damaged, too large, or of a kind that is not read.
-    StorageError
-        If the device fails.
-    """
+    """Read a DICOM, PNG, TIFF or JPEG file with all its bits."""
     image = _read_colour_or_grey(path)
     if not isinstance(image, SourceImage):
         return ViewedImage(image, 8, 127.5, 255.0, False, FileSpacing())

@@ -26,16 +26,11 @@ DARKEST, BRIGHTEST = 1.0, 99.0
 
 
 def sketch(values: NDArray[np.float32]) -> str:
-    """Text that holds the small picture; empty for one without any contrast.
+    """Text that holds the small picture of finite values; empty for one without any contrast.
 
     The picture is averaged to 64 x 64 squares; brightness is taken away, and contrast made the same everywhere, by
     subtracting the mean around each square and dividing by the deviation around it. Kept are the 24 x 24 slowest waves
     (discrete cosine transform), one byte each: finer detail does not survive a crop by a hundredth.
-
-    Parameters
-    ----------
-    values
-        Rows x columns, finite.
     """
     small = _average(values.shape[0]) @ values @ _average(values.shape[1]).T
     low, high = np.percentile(small, [DARKEST, BRIGHTEST])

@@ -62,32 +62,14 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class SourceImage:
-    """Stored pixels of a file and the few facts that say what they mean; nothing about the patient.
+    """Stored pixels of a file and the few facts that say what they mean; nothing about the patient."""
 
-    Parameters
-    ----------
-    stored
-        Rows x columns of integers, or of finite floats where an array was given; unused bits removed.
-    bits_range
-        Lowest and highest value that the stored bits can hold.
-    valid
-        False where the file has padding; None where it has none.
-    modality
-        From stored numbers to values.
-    inverted
-        Whether a higher value absorbs less (MONOCHROME1, or presentation shape INVERSE).
-    voi
-        How the file wants to be shown; None leaves it to the percentiles.
-    spacing
-        Size of a pixel as the file states it.
-    """
-
-    stored: NDArray[Any]
-    bits_range: tuple[float, float]
-    valid: NDArray[np.bool_] | None = None
+    stored: NDArray[Any]  # rows x columns of integers, or of finite floats where an array was given
+    bits_range: tuple[float, float]  # lowest and highest value that the bits can hold
+    valid: NDArray[np.bool_] | None = None  # False where the file has padding; None where it has none
     modality: Rescale | LookupTable = field(default_factory=Rescale)
-    inverted: bool = False
-    voi: Window | LookupTable | None = None
+    inverted: bool = False  # a higher value absorbs less (MONOCHROME1, or shape INVERSE)
+    voi: Window | LookupTable | None = None  # how the file wants to be shown; None: by percentiles
     spacing: FileSpacing = field(default_factory=FileSpacing)
 
     @property

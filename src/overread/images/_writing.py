@@ -30,15 +30,7 @@ VIEWS = {"PA": ("399348003", "SCT", "postero-anterior"), "AP": ("399067008", "SC
 
 
 def write_png16(path: str | Path, pixels: ArrayLike) -> Path:
-    """Write a 16-bit grey PNG; the size of a pixel has to travel beside it.
-
-    Parameters
-    ----------
-    path
-        File to write, whole or not at all.
-    pixels
-        Rows x columns, uint16.
-    """
+    """Write a 16-bit grey PNG, whole or not at all; the size of a pixel has to travel beside it."""
     return _write_png(path, _read_pixels(pixels))
 
 
@@ -49,15 +41,7 @@ def _write_png(path: str | Path, array: NDArray[np.uint16] | NDArray[np.uint8]) 
 
 
 def write_png_colour(path: str | Path, pixels: ArrayLike) -> Path:
-    """Write a colour PNG of 8 bits a channel.
-
-    Parameters
-    ----------
-    path
-        File to write, whole or not at all.
-    pixels
-        Rows x columns x (red, green, blue), uint8.
-    """
+    """Write a colour PNG of 8 bits a channel, whole or not at all."""
     array = np.asarray(pixels)
     if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
         raise InvalidInputError(
@@ -79,30 +63,10 @@ def write_dicom(
 ) -> Path:
     """Write a chest radiograph as Digital X-Ray Image Storage - For Presentation, uncompressed.
 
-    The header holds no name, date or place. Its UIDs are a hash of the two ids (PS3.5 annex B.2 form), so that
-    images of a patient share nothing but the PatientID.
-
-    Parameters
-    ----------
-    path
-        File to write, whole or not at all.
-    pixels
-        Rows x columns, uint16; what absorbs more is higher (MONOCHROME2).
-    mm_per_px
-        Size of a pixel, one number or (x, y); written as PixelSpacing and ImagerPixelSpacing.
-    patient_id, image_id
-        Written as PatientID and StudyID (the first 16 characters); at most 64 characters, no control
-        characters, no backslash, no space at the ends.
-    view
-        "PA" or "AP".
-    state_anonymous
-        Write PatientIdentityRemoved = YES and BurnedInAnnotation = NO. False where nobody has made sure of that, as of
-        radiographs of real patients: then the first is missing, and the second is YES, the value on the safe side.
-
-    Raises
-    ------
-    InvalidInputError
-        If an argument cannot be written as it is.
+    What absorbs more is higher (MONOCHROME2). The header holds no name, date or place. Its UIDs are a hash of the two
+    ids (PS3.5 annex B.2 form), so that images of a patient share nothing but the PatientID. Without
+    ``state_anonymous``, where nobody has made sure of it, PatientIdentityRemoved is missing, and BurnedInAnnotation
+    is YES, the value on the safe side.
     """
     array = _read_pixels(pixels)
     spacing = given_spacing(mm_per_px)

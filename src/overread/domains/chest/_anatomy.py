@@ -43,23 +43,13 @@ SURE_SHARE = (0.10, 0.60)
 
 @dataclass(frozen=True, eq=False)
 class Ridges:
-    """Second derivatives on the grid of `RIB_GRID_MM`, times minus sigma squared, and what follows from them.
-
-    Parameters
-    ----------
-    xx, yy, xy
-        Tensor: positive across a bright ridge.
-    direction
-        Along the ridge, radians clockwise on screen from +x, in [0, pi).
-    coherence
-        How far the neighbourhood agrees on the direction, 0 to 1.
-    """
+    """Second derivatives on the grid of `RIB_GRID_MM`, times minus sigma squared: positive across a bright ridge."""
 
     xx: Map
     yy: Map
     xy: Map
-    direction: Map
-    coherence: Map
+    direction: Map  # along the ridge, radians clockwise on screen from +x, in [0, pi)
+    coherence: Map  # how far the neighbourhood agrees on the direction, 0 to 1
 
     def across(self, direction: Map | float) -> Map:
         """Curvature across a direction."""

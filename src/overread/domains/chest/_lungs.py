@@ -125,21 +125,11 @@ PARTS = ("weights", "offsets", "output")
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Log-odds b2 + w2' max(0, b1 + W1' (x - mean) / scale).
+    """Log-odds b2 + w2' max(0, b1 + W1' (x - mean) / scale)."""
 
-    Parameters
-    ----------
-    weights
-        W1 already divided by the scale of the inputs, inputs x hidden units.
-    offsets
-        b1 with the mean of the inputs taken in.
-    output
-        w2, then b2 as its last element.
-    """
-
-    weights: NDArray[np.float32]
-    offsets: NDArray[np.float32]
-    output: NDArray[np.float32]
+    weights: NDArray[np.float32]  # W1 over the scale of the inputs, inputs x hidden units
+    offsets: NDArray[np.float32]  # b1 with the mean of the inputs taken in
+    output: NDArray[np.float32]  # w2, then b2
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.float16]], name: str) -> Network:
@@ -217,15 +207,10 @@ WIDENING_MM = 10.0
 
 @dataclass(frozen=True, eq=False)
 class LungFields:
-    """Lung masks on the grid of the radiograph.
+    """Lung masks on the grid of the radiograph, on the left and right side of the image; they do not overlap.
 
-    Parameters
-    ----------
-    left, right
-        Lungs on the left and right side of the image; they do not overlap.
-    left_quality, right_quality
-        FOUND: as large and compact as a lung, and the model is sure. DOUBTFUL: the best there is. FALLBACK: no
-        lung was seen; the mask is that half of the thorax.
+    FOUND: as large and compact as a lung, and the model is sure. DOUBTFUL: the best there is. FALLBACK: no lung was
+    seen; the mask is that half of the thorax.
     """
 
     left: Mask

@@ -110,25 +110,13 @@ RESPONSES = (
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Local maxima of k1 at all scales.
-
-    Parameters
-    ----------
-    x_mm, y_mm
-        Centres.
-    scale
-        Which of `SCALES_MM`.
-    responses
-        Places x `RESPONSES`, all finite.
-    surroundings
-        Places x `N_SURROUNDINGS`, all finite.
-    """
+    """Local maxima of k1 at all scales."""
 
     x_mm: FloatArray
     y_mm: FloatArray
-    scale: NDArray[np.int64]
-    responses: FloatArray
-    surroundings: FloatArray
+    scale: NDArray[np.int64]  # which of SCALES_MM
+    responses: FloatArray  # places x RESPONSES, all finite
+    surroundings: FloatArray  # places x N_SURROUNDINGS, all finite
 
     def select(self, kept: NDArray[np.bool_]) -> Places:
         """Keep some of the places."""
@@ -273,18 +261,10 @@ MIDDLE_SCALE_MM = 3.5
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """A network on what is known of a place.
-
-    Parameters
-    ----------
-    network
-        It answers with log-odds.
-    lowest, highest
-        Bounds that the inputs are cut to: nothing beyond them was seen when it was trained.
-    """
+    """A network on what is known of a place."""
 
     network: Network
-    lowest: NDArray[np.float32]
+    lowest: NDArray[np.float32]  # inputs are cut to these bounds: nothing beyond was seen in training
     highest: NDArray[np.float32]
 
     def score(self, places: Places) -> NDArray[np.float64]:

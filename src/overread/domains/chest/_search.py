@@ -35,28 +35,14 @@ LEAST_SHARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Curvatures at one scale.
-
-    Parameters
-    ----------
-    sigma_mm
-        Scale.
-    level
-        Level of the pyramid it was computed on.
-    smaller, larger
-        k1 and k2 in units of the normalized image; k1 below 0 is set to 0.
-    neighbourhood
-        Mean of k1 over the region of interest, weighted by a Gaussian of `NEIGHBOURHOOD_MM`.
-    mean
-        Mean of k1 over the whole region of interest.
-    """
+    """Curvatures at one scale."""
 
     sigma_mm: float
     level: Level
-    smaller: Map
-    larger: Map
-    neighbourhood: Map
-    mean: float
+    smaller: Map  # k1 of the normalized image; below 0 it is set to 0
+    larger: Map  # k2
+    neighbourhood: Map  # mean of k1 in the region, weighted by a Gaussian of NEIGHBOURHOOD_MM
+    mean: float  # of k1 over the whole region
 
 
 def measure_scales(levels: list[Level]) -> list[Scale]:

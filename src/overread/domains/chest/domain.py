@@ -49,15 +49,7 @@ SMALLEST_GRID_MM, LARGEST_GRID_MM = 0.1, 5.0
 
 @dataclass(frozen=True)
 class ChestDomain(Domain):
-    """How chest radiographs are read, searched and measured.
-
-    Attributes
-    ----------
-    finder
-        Who looks for candidates.
-    grid_mm
-        Grid on which everything is computed.
-    """
+    """How chest radiographs are read, searched and measured, on a grid of ``grid_mm``."""
 
     finder: str = DEFAULT_FINDER
     grid_mm: float = GRID_MM
@@ -154,11 +146,6 @@ class ChestDomain(Domain):
         A lung that is not seen is replaced by a guess (`overread.domains.chest._lungs`), which single images may need;
         a study of guesses would run to its end and mean nothing. On NIH radiographs a guess is rare
         (docs/explanation/fields.md).
-
-        Raises
-        ------
-        InvalidInputError
-            Saying how many, and naming [region].
         """
         step = max(len(tasks) // N_LOOKED_AT, 1)
         seen = [_shows_chest(task) for task in list(tasks[::step])[:N_LOOKED_AT]]

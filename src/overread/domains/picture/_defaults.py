@@ -44,25 +44,13 @@ NO_END = 1e6
 
 @dataclass(frozen=True)
 class ReferenceSizes:
-    """Lengths that a study's numbers refer to, in its unit.
+    """Lengths that a study's numbers refer to, in its unit."""
 
-    Attributes
-    ----------
-    full_size
-        Size from which the adaptive threshold of merging is t0.
-    least_semi_axis
-        Of an object, when it is asked whether a candidate hits it.
-    smallest, largest
-        Radii that the finder looks for.
-    size_bins
-        Edges of the sizes by which sensitivity is reported.
-    """
-
-    full_size: float
-    least_semi_axis: float
-    smallest: float
+    full_size: float  # from which the adaptive threshold of merging is t0
+    least_semi_axis: float  # of an object, when it is asked whether a candidate hits it
+    smallest: float  # radius that the finder looks for
     largest: float
-    size_bins: list[float]
+    size_bins: list[float]  # by which sensitivity is reported
 
 
 def find_reference_sizes(settings: Mapping[str, Any], facts: StudyFacts) -> ReferenceSizes:
@@ -84,13 +72,7 @@ def find_reference_sizes(settings: Mapping[str, Any], facts: StudyFacts) -> Refe
 
 
 def complete_settings(settings: Mapping[str, Any], given: Set[str], facts: StudyFacts) -> dict[str, Any]:
-    """Fill in the settings of pictures that depend on their unit, widths, colours and marks.
-
-    Raises
-    ------
-    InvalidInputError
-        If there are no marks to take sizes from.
-    """
+    """Fill in the settings of pictures that depend on their unit, widths, colours and marks."""
     if not len(facts.radii):
         raise InvalidInputError(
             "marks: there are none outside the test part, so nothing is known of their sizes"
@@ -147,19 +129,7 @@ CHANNELS = ("red", "green", "blue")
 def propose_settings(
     folder: Path, images: pd.DataFrame, marks: pd.DataFrame | None, *, region: str | None = None
 ) -> Proposal:
-    """Return what study.toml should say, by section and key.
-
-    Parameters
-    ----------
-    folder
-        Of the study.
-    images
-        Its images table, with path, width_px and mm_per_px_x.
-    marks
-        Its marks, or None where there are none yet. Images of a test part are not looked at.
-    region
-        What was said of it; None: as the pictures show.
-    """
+    """Return what study.toml should say, by section and key; images of a test part are not looked at."""
     seen = images if "split" not in images else images[images["split"] != "test"]
     fields = _open_some(folder, seen)
     proposed: Proposal = {

@@ -52,36 +52,16 @@ PROPOSED = "The images are no chest radiographs: study.toml proposes where to lo
 
 @dataclass(frozen=True)
 class PictureDomain(Domain):
-    """How pictures are read, searched and measured.
-
-    Attributes
-    ----------
-    region
-        Where is searched: field_of_view, masks or all.
-    unit
-        Of every length: mm, px, or percent (of the picture's width).
-    colour
-        Whether features are of all planes of colour; a grey picture then has three equal channels.
-    weights
-        Of red, green and blue in the plane that is searched, or None: luminance.
-    stain
-        Absorbance of a stain in red, green and blue, in place of weights, or None.
-    finder
-        Who looks for candidates.
-    polarity, smallest, largest
-        What it looks for: bright, dark or both, and radii in the unit.
-    target
-        What is looked for, by name, for documents.
-    """
+    """How pictures are read, searched and measured."""
 
     region: RegionKind
     unit: LengthUnit
-    colour: bool
-    weights: tuple[float, float, float] | None
-    stain: tuple[float, float, float] | None
+    colour: bool  # features of all planes; a grey picture then has three equal channels
+    weights: tuple[float, float, float] | None  # of the searched plane; None: luminance
+    stain: tuple[float, float, float] | None  # its absorbance, in place of weights
     finder: str
     polarity: Polarity
-    smallest: float
+    smallest: float  # radius in the unit
     largest: float
     target: str = "object"
 
@@ -131,15 +111,7 @@ class PictureDomain(Domain):
 
     @classmethod
     def find_masks(cls, images: pd.DataFrame, folder: Path, settings: Plain) -> dict[str, Path] | None:
-        """Find the mask of every image: by its name in a folder, or by the column mask of the images table.
-
-        Raises
-        ------
-        TableError
-            If the table names none for an image.
-        InvalidInputError
-            If the folder has none for an image.
-        """
+        """Find the mask of every image: by its name in a folder, or by the column mask of the images table."""
         if settings["region"]["kind"] != "masks":
             return None
         masks = settings["images"]["masks"]
@@ -241,13 +213,7 @@ class PictureDomain(Domain):
     def read(
         self, path: str | Path, *, mm_per_px: Any = None, mask: str | Path | None = None
     ) -> PictureImage:
-        """Read a picture in the unit.
-
-        Raises
-        ------
-        ImageError
-            If a file cannot be used, or the size of a pixel is needed and not known.
-        """
+        """Read a picture in the unit."""
         return read_picture(
             path,
             mm_per_px=find_file_spacing(path, self.unit, mm_per_px),
@@ -319,13 +285,7 @@ def plane_weights(plane: str | Sequence[float]) -> tuple[float, float, float]:
 
 
 def find_file_spacing(path: str | Path, unit: str, mm_per_px: Any) -> Any:
-    """Return the side of a pixel of a picture in a unit; in mm the given one, else what the file states.
-
-    Raises
-    ------
-    ImageError
-        If the unit is mm and the size is not known.
-    """
+    """Return the side of a pixel of a picture in a unit; in mm the given one, else what the file states."""
     if unit == "px":
         return 1.0
     if unit == "percent":
@@ -342,13 +302,7 @@ def find_file_spacing(path: str | Path, unit: str, mm_per_px: Any) -> Any:
 
 
 def find_mask(masks: Path, image: Path) -> Path:
-    """Find the mask of a picture in a folder: the file of the same name, whatever its ending.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is none.
-    """
+    """Find the mask of a picture in a folder: the file of the same name, whatever its ending."""
     for ending in (image.suffix, *MASK_ENDINGS):
         if (masks / f"{image.stem}{ending}").is_file():
             return masks / f"{image.stem}{ending}"

@@ -55,21 +55,11 @@ def say_channel(channel: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """What is known of the channels of each patch.
+    """What is known of the channels of each patch."""
 
-    Parameters
-    ----------
-    levels
-        Levels 1 to `N_BINS` of each channel of `QUANTIZED`, with a border of 0: (candidate, channel, row, column).
-    statistics
-        First order by channel of `CHANNELS` and name of `FIRST_ORDER`: (candidate, channel, statistic).
-    percentiles
-        Percentiles of `RANKED_SHARES`: (candidate, channel, percentile).
-    """
-
-    levels: U16
-    statistics: F64
-    percentiles: F64
+    levels: U16  # 1 to N_BINS with a border of 0: (candidate, QUANTIZED, row, column)
+    statistics: F64  # (candidate, CHANNELS, FIRST_ORDER)
+    percentiles: F64  # (candidate, channel, RANKED_SHARES)
 
 
 def measure_channels(patches: F32) -> Channels:

@@ -21,18 +21,10 @@ NUMBERS = (
 
 @dataclass(frozen=True, eq=False)
 class Outlines:
-    """Moments and hulls of the outlines, and their radii.
+    """Moments and hulls of the outlines, and their radii."""
 
-    Parameters
-    ----------
-    numbers
-        By names of `NUMBERS`, in pixels.
-    ray_radius
-        Radius of the outline along each ray, in R: (candidate, angle).
-    """
-
-    numbers: Mapping[str, F64]
-    ray_radius: F64
+    numbers: Mapping[str, F64]  # by names of NUMBERS, in pixels
+    ray_radius: F64  # of the outline along each ray, in R: (candidate, angle)
 
     @property
     def area(self) -> F64:

@@ -245,13 +245,6 @@ def first_order_features(image: ArrayLike, mask: ArrayLike | None = None) -> dic
 
     Percentiles interpolate linearly between order statistics. On a constant region skewness and kurtosis are 0.
     The two coefficients divide by a mean: 0 / 0 is 0, anything else over 0 is infinite.
-
-    Parameters
-    ----------
-    image
-        Two dimensions, numbers; finite inside the region.
-    mask
-        True in the region; same shape. Everything by default.
     """
     pixels, region = check_region(image, mask)
     values = pixels[region]

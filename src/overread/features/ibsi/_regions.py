@@ -82,20 +82,7 @@ def _describe_regions(images: F64, masks: Mask, n_bins: int, out: F64) -> None:
 
 
 def level_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[str, float]:
-    """54 features of runs, zones, dependences and tone differences of levels; `MATRICES` has the formulas.
-
-    Parameters
-    ----------
-    levels
-        Whole numbers: 1 to G in the region, 0 outside; `quantize` makes them.
-    n_levels
-        G; the greatest level by default.
-
-    Returns
-    -------
-    dict[str, float]
-        By name, such as ``"glrlm.long_run_emphasis"``.
-    """
+    """54 features of runs, zones, dependences and tone differences of levels: 1 to G in the region, 0 outside."""
     padded, n_pixels, n_levels = add_border(levels, n_levels)
     names = FEATURE_NAMES[REST:]
     out = np.zeros(len(names))
@@ -130,22 +117,7 @@ def texture_features(
 
 
 def texture_matrix(images: ArrayLike, masks: ArrayLike | None = None, *, n_bins: int = 32) -> F64:
-    """97 features of many regions of one shape; a row equals what `texture_features` gives.
-
-    Parameters
-    ----------
-    images
-        Regions x rows x columns.
-    masks
-        Same shape; True in each region. Everything by default.
-    n_bins
-        Number of levels, 1 to 4096.
-
-    Returns
-    -------
-    F64
-        Regions x 97, columns in the order of `FEATURE_NAMES`.
-    """
+    """97 features (`FEATURE_NAMES`) of many regions of one shape; a row equals what `texture_features` gives."""
     stack = np.asarray(images)
     if stack.ndim != 3:
         raise InvalidInputError(f"images: {stack.ndim} dimensions; give regions x rows x columns.")
