@@ -36,20 +36,10 @@ RULES = ("validation", "in_sample")
 @short_repr("position", "rule", "model", "table")
 @dataclass(frozen=True)
 class Tuning(Generic[Model]):
-    """What was chosen and why.
+    """The chosen setting, fitted to training + validation where that was given, and why.
 
-    Attributes
-    ----------
-    model
-        The chosen setting, fitted to training + validation; unfitted where that set was not given. With the
-        normalization "none" and a penalty judged on training, its ``alpha`` has grown with the weight of the bags.
-    position
-        Its place among the settings.
-    rule
-        "validation" or "in_sample".
-    table
-        One row per setting: what differs between the settings, training_score, validation_score (NaN for the
-        rule "in_sample", whose training score is on training + validation), n_features, accepted, chosen.
+    With the normalization "none" and a penalty judged on training, its ``alpha`` has grown with the weight of the bags.
+    The validation score is NaN for the rule "in_sample", whose training score is on training + validation.
     """
 
     model: Model
@@ -71,23 +61,9 @@ def tune(
 ) -> Tuning[Model]:
     """Choose one of several settings of a model by the rule of this module.
 
-    Parameters
-    ----------
-    settings
-        Unfitted models; each is cloned before it is fitted.
-    training, validation, merged
-        The two sets and their union: `Bags` that carry labels, or whatever `fit` and `score` take. Without the
-        union nothing is fitted to it. Settings with the normalization "none" need `Bags`.
-    rule
-        Where a setting is judged.
-    tolerance
-        Settings at most this far below the best score are accepted.
-    fit
-        Fits a model to a set; by default ``model.fit(bags, bags.labels)``. For B2 give
-        ``lambda model, part: model.fit(part.bags, reader_bags=part.readers)``.
-    score
-        Score of a fitted model on a set, larger is better; by default minus the mean soft KL divergence. For a
-        choice by FROC give a function that returns a sensitivity.
+    Sets are `Bags` that carry labels, or whatever `fit` and `score` take; settings with the normalization "none" need
+    `Bags`. Without the merged set nothing is fitted to it. Settings at most `tolerance` below the best score, larger
+    being better and by default minus the mean soft KL divergence, are accepted.
     """
     if rule not in RULES:
         raise InvalidInputError(f"rule={rule!r} is unknown; choose one of {RULES}")
