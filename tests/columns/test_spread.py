@@ -117,6 +117,7 @@ class Blamed:
         raise BLAME
 
 
+@pytest.mark.slow
 def test_tasks_that_the_scheduler_blames_for_deaths_are_given_again(problem, expected, client):
     path, ids, labels = problem
     deadly = DeadlyCluster(client, 3)

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from math import ceil, isfinite, sqrt
 
 import numpy as np
-from scipy.special import bdtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from overread._text import short_repr
 from overread.errors import InvalidInputError
@@ -36,48 +36,6 @@ from overread.froc._comparison import compare_models
 from overread.froc._curve import MEASURES
 from overread.froc._defaults import LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching
-
-
-@dataclass(frozen=True, slots=True)
-class PairedPRange:
-    """Two-sided exact p-values that the two counts alone allow.
-
-    Attributes
-    ----------
-    smallest
-        When one model finds everything that the other finds: the least disagreement that the counts allow.
-    independent
-        When the models miss lesions independently of each other: the expected disagreement, rounded.
-    """
-
-    smallest: float
-    independent: float
-
-
-def paired_p_range(first: int, second: int, total: int) -> PairedPRange:
-    """Range of McNemar's exact p-value when only the numbers of found lesions are known.
-
-    Parameters
-    ----------
-    first, second
-        Lesions that each model found.
-    total
-        Lesions there are.
-    """
-    if not (0 <= first <= total and 0 <= second <= total and total > 0):
-        raise InvalidInputError(f"found {first} and {second} of {total}: not possible")
-    difference = abs(second - first)
-    both = round(first * second / total)
-    return PairedPRange(
-        smallest=mcnemar_p(0, difference),
-        independent=mcnemar_p(min(first, second) - both, max(first, second) - both),
-    )
-
-
-def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Two-sided exact p-value of McNemar's test."""
-    fewer, discordant = min(only_first, only_second), only_first + only_second
-    return min(1.0, 2.0 * float(bdtr(fewer, discordant, 0.5))) if discordant else 1.0
 
 
 def gts_needed(
