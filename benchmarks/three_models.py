@@ -13,11 +13,13 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from overread.bags import Bags, ReaderBags, make_bags, reader_bags, split_by_patient
 from overread.froc import (
@@ -35,9 +37,7 @@ from overread.models import (
     ReaderMixture,
     SoftMILLogisticRegression,
     SoftMILPath,
-    Tuning,
     count_features,
-    tune,
 )
 from overread.simulate import CandidateCohort, candidate_cohort
 from overread.truth import merge_marks
@@ -94,7 +94,22 @@ def mean_sensitivity(model: Any, part: Part) -> float:
     return float(sensitivity_at(froc_curve(part.scored(model)))["gt_sensitivity"].mean())
 
 
-def tuned_models(training: Part, validation: Part, merged: Part) -> dict[str, Tuning[Any]]:
+def tune(
+    settings: Sequence[Any], fit: Callable[[Any, Part], Any], training: Part, validation: Part, merged: Part
+) -> Any:
+    """Fit the sparsest setting within `TOLERANCE` of the best on validation to both sets."""
+    models = [clone(setting) for setting in settings]
+    for model in models:
+        fit(model, training)
+    scores = np.array([mean_sensitivity(model, validation) for model in models])
+    accepted = scores >= scores.max() - TOLERANCE
+    order = np.lexsort((-scores, [count_features(model) for model in models], ~accepted))
+    chosen = clone(settings[int(order[0])])
+    fit(chosen, merged)
+    return chosen
+
+
+def tuned_models(training: Part, validation: Part, merged: Part) -> dict[str, Any]:
     """Choose and fit the three models by one rule."""
     lambdas = SoftMILPath(n_alphas=12, min_ratio=0.02).fit(training.soft, training.soft.labels).alphas_
     priors = [{"prune_bound": bound, "alpha_init": start} for bound, start in PRIORS]
@@ -113,20 +128,11 @@ def tuned_models(training: Part, validation: Part, merged: Part) -> dict[str, Tu
         ),
     }
     return {
-        name: tune(
-            settings,
-            training=training,
-            validation=validation,
-            merged=merged,
-            tolerance=TOLERANCE,
-            fit=fit,
-            score=mean_sensitivity,
-        )
-        for name, (settings, fit) in choices.items()
+        name: tune(settings, fit, training, validation, merged) for name, (settings, fit) in choices.items()
     }
 
 
-def run_cohort(n_images: int, seed: int) -> tuple[dict[str, Tuning[Any]], dict[str, Matching]]:
+def run_cohort(n_images: int, seed: int) -> tuple[dict[str, Any], dict[str, Matching]]:
     """Tuned models of one cohort, and each one's matching on the test set."""
     cohort = candidate_cohort(n_images, seed=seed)
     truth = merge_marks(cohort.marks, cohort.readings)
@@ -136,24 +142,24 @@ def run_cohort(n_images: int, seed: int) -> tuple[dict[str, Tuning[Any]], dict[s
         make_part(cohort, truth, ids[name]) for name in ("training", "validation", "test")
     )
     merged = make_part(cohort, truth, ids["training"] | ids["validation"])
-    tunings = tuned_models(training, validation, merged)
-    return tunings, {name: test.scored(tuning.model) for name, tuning in tunings.items()}
+    models = tuned_models(training, validation, merged)
+    return models, {name: test.scored(model) for name, model in models.items()}
 
 
-def print_cohort(tunings: dict[str, Tuning[Any]], matchings: dict[str, Matching]) -> None:
+def print_cohort(models: dict[str, Any], matchings: dict[str, Matching]) -> None:
     """Sensitivity to golden GTs at each FP target, with intervals over patients."""
     first = matchings["Soft"]
     print(f"\nCohort 0, test: {first.n_images} images, {first.n_gts} golden GTs\n")
     print("| model | setting | features | " + " | ".join(f"{fp:g} FP" for fp in FP_TARGETS) + " |")
     print("|---|---|---:|" + "---|" * len(FP_TARGETS))
-    for name, tuning in tunings.items():
+    for name, model in models.items():
         intervals = bootstrap(matchings[name]).intervals()
         cells = [
             f"{row.estimate:.2f} ({row.lower:.2f} to {row.upper:.2f})"
             for row in intervals[intervals["measure"] == "gt_sensitivity"].itertuples()
         ]
         print(
-            f"| {name} | {_setting(tuning)} | {count_features(tuning.model)} | " + " | ".join(cells) + " |",
+            f"| {name} | {_setting(model)} | {count_features(model)} | " + " | ".join(cells) + " |",
             flush=True,
         )
 
@@ -176,10 +182,10 @@ def print_differences(cohorts: list[dict[str, Matching]]) -> None:
             )
 
 
-def _setting(tuning: Tuning[Any]) -> str:
-    row = tuning.table.iloc[tuning.position]
-    names = [name for name in ("alpha", "prune_bound", "alpha_init") if name in row]
-    return ", ".join(f"{name} {row[name]:.3g}" for name in names)
+def _setting(model: Any) -> str:
+    chosen = model.get_params(deep=False)
+    names = [name for name in ("alpha", "prune_bound", "alpha_init") if name in chosen]
+    return ", ".join(f"{name} {chosen[name]:.3g}" for name in names)
 
 
 def main() -> None:
@@ -190,11 +196,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     start, cohorts = time.process_time(), []
     for seed in range(arguments.cohorts):
-        tunings, matchings = run_cohort(arguments.images, seed)
+        models, matchings = run_cohort(arguments.images, seed)
         if seed == 0:
-            print_cohort(tunings, matchings)
+            print_cohort(models, matchings)
         cohorts.append(matchings)
-        sizes = {name: count_features(tuning.model) for name, tuning in tunings.items()}
+        sizes = {name: count_features(model) for name, model in models.items()}
         print(f"<!-- cohort {seed}: features {sizes}, {time.process_time() - start:.0f} s -->", flush=True)
     print_differences(cohorts)
 

@@ -40,9 +40,3 @@ def test_no_function_has_a_default_of_its_own(function):
             assert parameter.default in OWNED[parameter.name]
         if parameter.name == "level" and function is not overread.froc.gts_needed:
             assert parameter.default in (defaults.LEVEL, "gt")
-
-
-def test_names_are_found_where_they_are_asked_for():
-    assert set(overread.froc.__all__) <= set(dir(overread.froc))
-    with pytest.raises(AttributeError, match="attribute nothing"):
-        overread.froc.nothing  # noqa: B018

@@ -49,15 +49,7 @@ class FeatureRows(Protocol):
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class CandidateFeatures:
-    """A table of features, read: its rows are checked and can be found. Make one with :func:`read_features`.
-
-    Attributes
-    ----------
-    matrix : InstanceMatrix
-        The features in the order of the table; it shares memory with the table where it can.
-    keys : pandas.MultiIndex
-        Image and candidate of each row.
-    """
+    """A table of features, read by :func:`read_features`; `keys` are image and candidate of each row of the matrix."""
 
     matrix: InstanceMatrix
     keys: pd.MultiIndex
@@ -80,18 +72,7 @@ class CandidateFeatures:
 
 
 def read_features(features: pd.DataFrame) -> CandidateFeatures:
-    """Check a table of features.
-
-    Parameters
-    ----------
-    features : pandas.DataFrame
-        ``image_id``, ``candidate_id`` and one numeric column a feature; a row a candidate, in any order.
-
-    Raises
-    ------
-    TableError
-        For a missing key, a candidate that is there twice, or a cell that is not a finite number.
-    """
+    """Check a table of features: keys that are there once, every other cell a finite number."""
     require_columns(features, "features", KEYS)
     refuse_repeated(features, "features", KEYS)
     try:
@@ -142,16 +123,7 @@ def weigh_readings(
 ) -> NDArray[np.float64]:
     """Return the paper's a = n_readings / n_max of each image (appendix, "Different number of annotators").
 
-    Parameters
-    ----------
-    image_ids : pandas.Series
-        The images; one may come often.
-    readings : pandas.DataFrame
-        ``image_id``, ``reader_id``: a row a reading.
-    n_max : int or None
-        Largest number of readings of an image; found in ``readings`` where None.
-    truth : pandas.DataFrame
-        Where it has a ``weight``, that must be the same.
+    Without `n_max` it is found in the readings. Where the truth has a ``weight``, that must be the same.
     """
     require_columns(readings, "readings", ["image_id", "reader_id"])
     refuse_repeated(readings, "readings", ["image_id", "reader_id"])
@@ -192,18 +164,10 @@ def find_patients(image_ids: pd.Series[Any], images: pd.DataFrame | None) -> NDA
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Candidates, the GTs, and which of them hit each other. Make one with :func:`group_candidates`.
+    """Candidates, the GTs, and which of them hit each other; :func:`group_candidates` makes one.
 
-    Attributes
-    ----------
-    image_ids, candidate_ids : ndarray of object, shape (n_candidates,)
-        The candidates, in the order of their table.
-    truth : pandas.DataFrame
-        The GTs.
-    hit_candidate, hit_truth : ndarray of int64
-        The hits, as rows of candidates and of ``truth``: by candidate, the nearest GT first.
-    feature_rows : ndarray of int64, shape (n_candidates,), optional
-        Where the features of each candidate are; looked up by every :meth:`make_bags` where None.
+    Hits are rows of candidates and of ``truth``, by candidate, the nearest GT first. ``feature_rows`` says where the
+    features of each candidate are; where it is None, every :meth:`make_bags` looks them up.
     """
 
     image_ids: NDArray[Any]
@@ -245,21 +209,9 @@ class Grouping:
         images: pd.DataFrame | None = None,
         with_ids: bool = True,
     ) -> Bags:
-        """Arrange the candidates into bags.
+        """Arrange the candidates into bags, as :func:`make_bags` does; tables of more images need ``n_max``.
 
-        Parameters
-        ----------
-        features : FeatureRows
-            Has a row for each candidate, as :func:`read_features` gives it; rows of others are left out.
-        labels, readings, n_max, images
-            As in :func:`make_bags`. The tables may hold more images; then give ``n_max``.
-        with_ids : bool
-            Whether bags and instances get ids, some hundred bytes each; without, the bags are numbered.
-
-        Returns
-        -------
-        Bags
-            As of :func:`make_bags`.
+        Ids of bags and instances take some hundred bytes each; without them the bags are numbered.
         """
         if labels not in ("soft", "golden"):
             raise InvalidInputError(f'labels must be "soft" or "golden", got {labels!r}')
@@ -328,22 +280,7 @@ def group_candidates(
     hits: pd.DataFrame | None = None,
     unit: LengthUnit | None = None,
 ) -> Grouping:
-    """Find which candidates hit which GTs.
-
-    Parameters
-    ----------
-    candidates : pandas.DataFrame
-        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it); or ``_px``,
-        ``_percent`` in place of ``_mm``.
-    truth : pandas.DataFrame
-        ``image_id``, ``truth_id`` and the ellipse; ``probability`` and ``golden`` for the labels of the bags.
-    rule : HitRule
-        What counts as a hit.
-    hits : pandas.DataFrame, optional
-        ``candidate_hits(candidates, truth, rule)``, where they were found before.
-    unit : {"mm", "px", "percent"}, optional
-        Unit of lengths with plain names; None: their names end in it.
-    """
+    """Find which candidates hit which GTs; ``hits`` are those of `candidate_hits`, where they were found before."""
     require_columns(candidates, "candidates", KEYS)
     require_columns(truth, "truth", ["image_id", "truth_id"])
     refuse_repeated(candidates, "candidates", KEYS)
@@ -431,8 +368,7 @@ def _zip_ids(*columns: NDArray[Any]) -> NDArray[Any]:
 class ReaderBags(Mapping[str, Bags]):
     """Bags of each reader by reader id, made when asked for, so that only one reader's copy is in memory.
 
-    Make one with :func:`reader_bags`. Readers without a candidate in any of their images are not in it:
-    ``without_candidates`` names them.
+    ``without_candidates`` names readers without a candidate in any of their images, who are not in it.
     """
 
     def __init__(
@@ -492,27 +428,7 @@ def reader_bags(
 
     A reader's positive bags, labelled 1, are the candidates that hit one of that reader's marks, a bag a mark;
     every other candidate of an image the reader read is a negative bag. Marks in images that no candidate is in
-    make no bag.
-
-    Parameters
-    ----------
-    candidates, features, images
-        As in :func:`make_bags`; ``features`` may have been read by :func:`read_features`.
-    marks : pandas.DataFrame
-        ``image_id``, ``reader_id``, ``mark_id`` and the ellipse.
-    readings : pandas.DataFrame
-        ``image_id``, ``reader_id``: a row a reading, also where the reader marked nothing.
-    rule : HitRule
-        When a candidate is near a mark.
-    feature_rows : ndarray of int64, shape (n_candidates,), optional
-        Where the features of each candidate are, if that is known; else they are looked up.
-    with_ids : bool
-        As in :meth:`Grouping.make_bags`.
-
-    Raises
-    ------
-    TableError
-        If a mark is in an image that its reader has no reading of.
+    make no bag; a mark without a reading is refused. ``feature_rows`` are as in :class:`Grouping`.
     """
     require_columns(marks, "marks", ["image_id", "reader_id", "mark_id"])
     require_columns(readings, "readings", ["image_id", "reader_id"])

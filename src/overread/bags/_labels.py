@@ -24,15 +24,7 @@ from overread.errors import InputTypeError, InvalidInputError
 @short_repr()
 @dataclass(frozen=True)
 class SoftLabels:
-    """Labels as probabilities of the positive class.
-
-    Attributes
-    ----------
-    probability : ndarray of float64, shape (n,)
-        The paper's p-tilde of each bag, in [0, 1].
-    classes : ndarray of shape (2,)
-        The negative and the positive class; [0, 1] for soft labels.
-    """
+    """Labels as probabilities of the positive class, the paper's p-tilde, and the negative and positive class."""
 
     probability: NDArray[np.float64]
     classes: NDArray[Any]
@@ -49,25 +41,10 @@ class SoftLabels:
 
 
 def read_labels(y: Any, *, classes: NDArray[Any] | None = None) -> SoftLabels:
-    """Read the labels of bags.
+    """Read the labels of bags: two discrete values (numbers, booleans or text), or numbers in [0, 1].
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Two discrete values (numbers, booleans or text), or numbers in [0, 1].
-    classes : ndarray of shape (2,), optional
-        The classes of a fitted model. Labels are then read as these, also where only one of them occurs.
-
-    Returns
-    -------
-    SoftLabels
-        Labels that are all 0 or all 1 are read with classes [0, 1]; see :attr:`SoftLabels.is_constant`.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN, infinities, numbers outside [0, 1] that are not two classes, more than two classes, or a
-        single class that is neither 0 nor 1. The message names the row.
+    With the classes of a fitted model they are read as these, also where only one of them occurs. Labels that are
+    all 0 or all 1 get the classes [0, 1]. What is refused is named with its row.
     """
     values = _as_vector(y)
     if values.dtype.kind == "f":

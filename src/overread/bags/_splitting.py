@@ -206,18 +206,7 @@ def is_division(fractions: Sequence[float]) -> bool:
 
 
 def refuse_leakage(images: pd.DataFrame) -> None:
-    """Refuse a patient, or identical pixels, in two parts.
-
-    Parameters
-    ----------
-    images : pandas.DataFrame
-        ``image_id``, ``split``, and ``patient_id``, ``pixel_hash`` or both.
-
-    Raises
-    ------
-    LeakageError
-        Naming two images at fault.
-    """
+    """Refuse a patient, or identical pixels (``pixel_hash``), in two parts; two images at fault are named."""
     checks = [("the same patient", _patients(images))] if "patient_id" in images else []
     if "pixel_hash" in images:
         checks.append(("identical pixels", images["pixel_hash"].to_numpy(dtype=object)))

@@ -95,11 +95,9 @@ from .merit._multi_reader import obuchowski_rockette as obuchowski_rockette
 from .merit._multi_reader import reader_study as reader_study
 from .merit._multi_reader import t_quantile as t_quantile
 from .merit._planning import DifferencePilot as DifferencePilot
-from .merit._planning import PairedPRange as PairedPRange
 from .merit._planning import SensitivityPilot as SensitivityPilot
 from .merit._planning import StudySize as StudySize
 from .merit._planning import gts_for_half_width as gts_for_half_width
 from .merit._planning import gts_needed as gts_needed
-from .merit._planning import paired_p_range as paired_p_range
 from .merit._planning import pilot_difference as pilot_difference
 from .merit._planning import pilot_sensitivity as pilot_sensitivity

@@ -197,21 +197,11 @@ CHUNK_DRAWS = 1_000_000
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Bootstrap:
-    """Replicates of FP per image and the four sensitivities.
+    """Replicates of FP per image and the four sensitivities, (n_bootstrap, n_points), and the estimates (`points`).
 
-    Attributes
-    ----------
-    points
-        Estimates on the data themselves: fp_target (NaN when locked), threshold, fp_per_image and the
-        :data:`~overread.froc.MEASURES`, one row per target or threshold.
-    replicates
-        For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has
-        nothing to find.
-    n_units
-        For each measure, the number of patients that have something to find; for FP per image all.
-    fp_freedom
-        Degrees of freedom of the variance of FP per image at locked thresholds; None when thresholds are
-        estimated again in each replicate, and FP per image is what was asked for.
+    A replicate with nothing to find is NaN. `n_units` are the patients with something to find, of each measure.
+    `fp_freedom` are the degrees of freedom of the variance of FP per image at locked thresholds; None where each
+    replicate estimates its thresholds again, and FP per image is what was asked for.
     """
 
     points: pd.DataFrame

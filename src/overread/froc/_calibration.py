@@ -8,13 +8,8 @@ who would mark it; section 3 of the paper), a_i its weight, normalized to mean 1
   and y is not. On labels 0 and 1 it is the log loss.
 - Slope b and intercept a: the logistic recalibration y ~ sigma(a + b logit p), fitted by the same soft
   cross-entropy; right probabilities have a = 0, b = 1. ``offset`` is a with b fixed at 1 ("in the large").
+  Each step of Newton's method is one pass over the bags.
 - Reliability: in each bin of p, the mean of p and the mean of y.
-
-Logistic recalibration of probabilities against soft labels: y ~ sigma(a + b logit p).
-
-Conventions: z_i = logit p_i (:func:`clip_logit`), y_i the soft label in [0, 1], w_i the weight of bag i. Both fits
-minimize the weighted soft cross-entropy sum w [log(1 + exp m) - y m], m = a + b z; each step of Newton's method is
-one pass over the bags, so a bootstrap of many bags costs a handful of passes for each replicate.
 """
 
 from __future__ import annotations

@@ -1,19 +1,9 @@
-"""Choice among settings of a model by cross-validation over patients.
+"""Choice among settings of a model, by the paper's rule or by cross-validation over patients.
 
-Every setting scores every candidate by models that did not see its patient. A setting is judged by its GT sensitivity,
-averaged over a few numbers of false positives per image, on these out-of-fold scores. The best one is not simply
-taken: of all settings whose shortfall against it is at most one standard error of that paired difference, patients
-resampled, the one with the fewest features is (Breiman et al., Classification and Regression Trees, 1984, section
-3.4.3, for the rule; paired, because the same patients judge all settings).
-
-Scores of the same candidates by many settings of a model, of which one setting is looked at after the other.
-
-The paper's choice of the regularization parameter, made exact (section 6.1, Figure 3).
-
-The paper looks, for FP = 0.5 and FP = 1.0, for the interval of lambda "where regularized soft models have
-large sensitivity values and relatively small difference in sensitivity" between training and validation, and
-takes a value where the intervals cross. Here: at FP value f, lambda is accepted when, for GT and for image
-sensitivity,
+The paper (section 6.1, Figure 3) looks, for FP = 0.5 and FP = 1.0, for the interval of lambda "where regularized soft
+models have large sensitivity values and relatively small difference in sensitivity" between training and validation,
+and takes a value where the intervals cross. `choose_alpha` makes it exact: at FP value f, lambda is accepted when, for
+GT and for image sensitivity,
 
     V(f, best) - V(f, lambda) <= max(tolerance, k e)    and    |T(f, lambda) - V(f, lambda)| <= max(max_gap, k g),
 
@@ -22,7 +12,10 @@ over resampled patients of validation, who judge both models; g that of T - V, o
 difference within a standard error is one that the data cannot tell from none: with a third of the paper's 322 golden
 GTs in each set e is about the tolerance, with fewer it is larger. The accepted sets are intersected over f.
 
-Why a setting was chosen: out-of-fold sensitivity over the number of features.
+`choose_setting` judges by scores of models that did not see a candidate's patient: GT sensitivity, averaged over a few
+numbers of false positives per image. Of all settings whose shortfall against the best is at most one standard error of
+that paired difference, patients resampled, it takes the one with the fewest features (Breiman et al., Classification
+and Regression Trees, 1984, section 3.4.3, for the rule; paired, because the same patients judge all settings).
 """
 
 from __future__ import annotations
@@ -58,13 +51,7 @@ Floats = NDArray[np.float64]
 
 @runtime_checkable
 class ScoreColumns(Protocol):
-    """Scores that need not be in memory together.
-
-    Attributes
-    ----------
-    shape
-        Candidates and settings.
-    """
+    """Scores that need not be in memory together; ``shape`` counts candidates and settings."""
 
     shape: tuple[int, int]
 
@@ -100,25 +87,11 @@ class Path(Protocol):
 @short_repr("alpha", "normalization", "n_features", "position", "intersects", "table")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AlphaChoice:
-    """The chosen model and why.
+    """The chosen model and why; in files the penalty is called ``lam``.
 
-    Attributes
-    ----------
-    position, alpha, normalization, n_features
-        The choice: its column in the scores, and what belongs to that column. In files the penalty is called ``lam``.
-    intersects
-        Whether any model is accepted at every FP value. If not, the choice is the model that would be
-        accepted at every FP value with the smallest widening of all bounds, and ``widening`` says by how
-        much.
-    table
-        One row per FP value and model: fp_target, lam, normalization, n_features, training and validation
-        sensitivities, gaps, accepted.
-    intervals
-        Per FP value: smallest and largest accepted lambda, number accepted.
-    frequencies
-        Per model: share of bootstraps that choose it.
-    disjoint_share
-        Share of bootstraps in which no model is accepted at every FP value.
+    ``table`` has a row per FP value and model, ``intervals`` the smallest and largest accepted lambda of each FP value,
+    ``frequencies`` the share of bootstraps that choose each model. Where no model is accepted at every FP value
+    (``intersects``; ``disjoint_share`` of bootstraps), the choice needs the smallest ``widening`` of all bounds.
     """
 
     position: int
@@ -141,15 +114,7 @@ class AlphaChoice:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class PathModels:
-    """The models to choose from: lambda, number of features and normalization of each column of scores.
-
-    Attributes
-    ----------
-    alphas, n_features
-        Regularization parameter and number of selected features of each model.
-    normalizations
-        Name of each model's normalization, where several compete.
-    """
+    """The models to choose from: lambda, number of features and normalization of each column of scores."""
 
     alphas: Floats
     n_features: NDArray[np.int64]
@@ -192,15 +157,7 @@ class PathModels:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredSplit:
-    """One set of images under every model.
-
-    Attributes
-    ----------
-    matching
-        Matched candidates of the set; their own scores are not used.
-    scores
-        One row per candidate, one column per model; or `ScoreColumns`.
-    """
+    """One set of images, whose matching's own scores are not used, and its scores: a column per model."""
 
     matching: Matching
     scores: Scores
@@ -213,20 +170,10 @@ class ScoredSplit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlphaRule:
-    """The paper's rule with its bounds.
+    """The paper's rule with its bounds, which are fractions and are widened to ``n_standard_errors`` where smaller.
 
-    Attributes
-    ----------
-    fp_targets
-        FP per image at which the rule has to hold.
-    tolerance, max_gap
-        Bounds, as fractions: below the best validation sensitivity, and between training and validation.
-    n_standard_errors
-        A bound that is smaller than so many standard errors of what it bounds is widened to them; 0: none is.
-    pick
-        Among the accepted, ``"sparsest"``: fewest features, then the higher mean validation sensitivity,
-        then the larger lambda; ``"best"``: highest mean validation sensitivity, then fewest features, then
-        larger lambda.
+    Of the accepted, ``pick="sparsest"`` takes the fewest features, then the higher mean validation sensitivity, then
+    the larger lambda; ``"best"`` the highest mean validation sensitivity, then fewest features, then larger lambda.
     """
 
     fp_targets: Sequence[float] = ALPHA_FP_TARGETS
@@ -274,16 +221,7 @@ def choose_alpha(
 ) -> AlphaChoice:
     """Choose lambda, and the normalization where several were tried, by the paper's rule.
 
-    Parameters
-    ----------
-    models
-        What each column of scores is.
-    training, validation
-        The two sets under every model.
-    rule
-        FP values, bounds and preference; None: :class:`AlphaRule` as it is.
-    n_bootstrap, seed
-        Replicates for the distribution of the choice; patients of both sets are drawn independently.
+    Patients of both sets are drawn independently for the distribution of the choice.
     """
     rule = rule or AlphaRule()
     targets = check_targets(rule.fp_targets)
@@ -385,19 +323,10 @@ ACCEPTED, OTHER, CHOSEN = "#0072B2", "#999999", "#D55E00"
 @short_repr("position", "best", "fp_targets", "n_standard_errors", "table")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SettingChoice:
-    """The chosen setting and why.
+    """Positions of the chosen and of the best setting, and why: a row of ``table`` a setting.
 
-    Attributes
-    ----------
-    position, best
-        Of the chosen setting, and of the one with the highest sensitivity.
-    fp_targets
-        FP per image over which sensitivities are averaged.
-    n_standard_errors
-        Accepted shortfall.
-    table
-        One row a setting: n_features, sensitivity, standard_error (of the sensitivity), difference (to the best),
-        difference_error (its standard error), accepted, chosen, frequency (share of resamplings that choose it).
+    Its columns: n_features, sensitivity, standard_error (of the sensitivity), difference (to the best),
+    difference_error (its standard error), accepted, chosen, frequency (share of resamplings that choose it).
     """
 
     position: int

@@ -51,18 +51,9 @@ class MeanDifference:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Second model minus first, at each FP target.
+    """Second model minus first, at each FP target: estimates, paired bootstrap and permutation replicates.
 
-    Attributes
-    ----------
-    first, second
-        Estimates of the two models (:func:`~overread.froc.sensitivity_at`).
-    differences
-        Paired bootstrap replicates of each measure's difference, (n_bootstrap, n_targets).
-    permuted
-        Permutation replicates of the difference in GT and image sensitivity, (n_permutations, n_targets).
-    n_units
-        Number of patients with something to find, of each measure; of reached GTs that of the model with fewer.
+    `n_units` are the patients with something to find, of each measure; of reached GTs that of the model with fewer.
     """
 
     first: pd.DataFrame
@@ -72,11 +63,7 @@ class Comparison:
     n_units: dict[str, int]
 
     def table(self, level: float = LEVEL) -> pd.DataFrame:
-        """One row per target and measure.
-
-        Columns: fp_target, measure, first, second, difference, lower, upper, p_bootstrap, p_permutation
-        (NaN for the denominators of reached GTs, whose test is that of all GTs).
-        """
+        """Interval and p-values per target and measure; the denominators of reached GTs have no test of their own."""
         rows = []
         for measure in MEASURES:
             table = self.first[["fp_target"]].assign(

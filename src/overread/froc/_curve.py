@@ -3,14 +3,10 @@
 At threshold t a candidate is shown when its score >= t. Equal scores are one step: no order among them is
 invented. Sensitivities are 0/0 = NaN where there is no target.
 
-Operating points: thresholds from one set of images, carried to another, and locked in a file.
-
 The paper fixes thresholds on training + validation at 0.5, 1, ..., 3 FP per image and carries them to the
 test set, where they *induce* another FP per image (section 6.2, Table 1). Thresholds from scores of the
 very cases that trained the model sit too low on unseen cases; pass out-of-fold scores of the same cases to
 avoid that.
-
-One scale for the scores of several models: the false positives per image at which a candidate begins to be shown.
 
 In cross-validation every fold has a model of its own, whose scores cannot be compared with those of another. What can
 be compared is where each model's locked thresholds lie. With s a score of a model, and c(t) the false positives per
@@ -48,20 +44,10 @@ MEASURES = ("gt_sensitivity", "image_sensitivity", "gt_sensitivity_reached", "im
 @short_repr("n_images", "n_gts", "n_gts_reached", "n_positive_images", "thresholds")
 @dataclass(frozen=True, slots=True, eq=False)
 class FrocCurve:
-    """Operating points in the order of falling thresholds; the first accepts nothing.
+    """Operating points in the order of falling thresholds; the first, at infinity, accepts nothing.
 
-    Attributes
-    ----------
-    thresholds
-        Infinity, then every distinct score of a false positive or of a target's best candidate.
-    fp_per_image
-        False positives at or above the threshold, over all images.
-    gt_sensitivity, image_sensitivity
-        Targets found over all targets; images with a found target over images with a target.
-    gt_sensitivity_reached, image_sensitivity_reached
-        The same found counts over the targets (images) that are reached (:class:`~overread.froc._matching.Sought`).
-    n_images, n_gts, n_gts_reached, n_positive_images, n_positive_images_reached
-        The denominators.
+    Every distinct score of a false positive or of a target's best candidate is one. The sensitivities are found over
+    all targets (images with a target), and over those that are reached (:class:`~overread.froc._matching.Sought`).
     """
 
     thresholds: Floats
@@ -227,14 +213,9 @@ SPREAD = 1e-8
 
 
 def to_fp_scale(source: Matching, scores: ArrayLike) -> NDArray[np.float64]:
-    """Minus the false positives per image at which each score begins to be shown.
+    """Minus the false positives per image at which each score begins to be shown; order and ties are kept.
 
-    Parameters
-    ----------
-    source
-        The set that locks thresholds, scored by the same model or by models of the same making (out of fold).
-    scores
-        Of other candidates. Their order is kept, equal ones stay equal.
+    ``source`` locks thresholds, scored by the same model or by models of the same making (out of fold).
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():

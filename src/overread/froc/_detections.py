@@ -72,19 +72,9 @@ NOT_SCORES = {"label", *(column.name for column in (*IDS, *OPTIONAL))}
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Detections:
-    """Detections as tables.
+    """Detections as tables of the same rows, and the images that were read, where the file says so.
 
-    Attributes
-    ----------
-    candidates
-        image_id, candidate_id and, where the file has positions, x_mm, y_mm, radius_mm (0 for points), or the same in
-        px or percent.
-    scores
-        image_id, candidate_id, one column a model; the same rows.
-    images
-        Every image that was read, where the file says so; else None.
-    in_px
-        Whether positions were in px; where a spacing was given they are in mm now.
+    A point has radius 0. ``in_px`` says whether positions were in px; where a spacing was given they are in mm now.
     """
 
     candidates: pd.DataFrame

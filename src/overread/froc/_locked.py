@@ -27,27 +27,10 @@ SEAL = Seal({"schema": SCHEMA}, digest_key="checksum", payload_key=None, indent=
 @short_repr("model", "threshold", "fp_target", "fp_per_image", "n_images", "n_gts")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedOperatingPoint:
-    """What was fixed before the test.
+    """What was fixed before the test: the threshold, what it gave on its own data, and the rule the test has to use.
 
-    Attributes
-    ----------
-    model
-        Name of the scores the threshold belongs to.
-    threshold, fp_target
-        Candidates with a score >= threshold are shown; FP per image that it was chosen for.
-    fp_per_image, gt_sensitivity, image_sensitivity
-        What it gave on the data it came from.
-    rule, options
-        What a hit is and how hits are counted; the test has to use the same.
-    data_sha256
-        Fingerprint of the matching it came from.
-    n_images, n_gts
-        Size of that matching.
-    image_hashes, patient_hashes
-        Of the ids of its images and patients, by which a test that shares any of them is refused; empty where the
-        matching knows no ids.
-    versions, written_at
-        Of Overread, NumPy and Python; time of locking, UTC.
+    ``data_sha256`` is the fingerprint of the matching it came from. By the hashes of ids of its images and patients a
+    test that shares any of them is refused; they are empty where the matching knows no ids.
     """
 
     model: str

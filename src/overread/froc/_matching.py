@@ -147,21 +147,9 @@ def _first_of_each(codes: Ints, order: Ints) -> Ints:
 def non_max_suppression(
     images: ArrayLike, x: ArrayLike, y: ArrayLike, radius: ArrayLike, scores: ArrayLike
 ) -> NDArray[np.bool_]:
-    """Tell detections that stand alone from those that lie on a stronger one of their image.
+    """Tell detections that stand alone from those that lie on a stronger one of their image (False).
 
-    Parameters
-    ----------
-    images
-        Number of the image of each detection.
-    x, y, radius
-        Places and sizes.
-    scores
-        Strengths; of equal ones the first row counts as the stronger.
-
-    Returns
-    -------
-    ndarray of bool
-        False for repeats.
+    ``images`` are numbers of images; of equal scores the first row counts as the stronger.
     """
     codes = np.asarray(images, dtype=np.int64)
     values = np.asarray(scores, dtype=np.float64)
@@ -178,18 +166,8 @@ HASH_DIGITS = 16
 class Geometry:
     """What hits what, without any score: shared by all models that score the same candidates.
 
-    Attributes
-    ----------
-    candidate_images
-        Image code of each candidate, in the order of the candidates table.
-    truth_images, truth_golden
-        Image code of each GT and whether at least two readers marked it, in the order of the truth table.
-    hit_candidates, hit_truth, hit_distances
-        One entry per hit: row of the candidate, row of the GT, distance over size.
-    truth
-        The truth table itself, for strata.
-    places
-        x, y and radius of each candidate; None where the radius is not known.
+    Candidates and GTs have image codes, in the order of their tables; each hit has the rows of both and the distance
+    over the size. ``places`` are x, y and radius of each candidate; None where the radius is not known.
     """
 
     candidate_images: Ints
@@ -224,16 +202,8 @@ class Sought:
 
     A target is reached when any candidate hits it, an image when one of its targets is reached. Neither scores nor the
     suppression of repeats have a say in that. A target is found at a threshold when a candidate hits it that is
-    shown and has at least that score, an image when one of its targets is found.
-
-    Attributes
-    ----------
-    images
-        Image code of each.
-    scores
-        Best score of the shown candidates that hit it; minus infinity where none does.
-    reached
-        Whether any candidate hits it, shown or not.
+    shown and has at least that score, an image when one of its targets is found. ``scores`` are the best of the shown
+    candidates that hit it; minus infinity where none does.
     """
 
     images: Ints

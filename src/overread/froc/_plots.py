@@ -95,13 +95,8 @@ def plot_froc(
 def froc_figure(models: Mapping[str, Sequence[FrocLine]], *, max_fp: float) -> Figure:
     """Draw Figure 4 of curves and operating points that are known already.
 
-    Parameters
-    ----------
-    models
-        By name: curve and operating points of training + validation, and of the test set where there is one; tables
-        with fp_per_image, gt_sensitivity and image_sensitivity.
-    max_fp
-        Right end of the axis.
+    By name of the model: those of training + validation, and of the test set where there is one; tables with
+    fp_per_image, gt_sensitivity and image_sensitivity.
     """
     figure = empty_figure(6.3, 8.2)
     panels: Any = figure.subplots(2, 1, sharex=True)

@@ -1,11 +1,9 @@
 """Results by kind of lesion (size, number of readers, any column of the truth table) and by group of images.
 
-How often candidates hit by luck: the chance level of a hit rule.
-
-A generous rule and many candidates reach GTs that they know nothing of. Here every image gets the
-candidates, with their scores, of another image of the study. The number of candidates, their places in the
-chest, their scores and hence the number shown per image stay as they are; only the tie between candidate and
-GT is cut.
+And the chance level of a hit rule: a generous rule and many candidates reach GTs that they know nothing of. Here every
+image gets the candidates, with their scores, of another image of the study. The number of candidates, their places in
+the chest, their scores and hence the number shown per image stay as they are; only the tie between candidate and GT is
+cut.
 """
 
 from __future__ import annotations
@@ -96,24 +94,10 @@ def performance_by(
     level: float = LEVEL,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Sensitivity and false positives in each group of images at one locked threshold.
+    """Sensitivity and false positives in each group of images at one locked threshold, with intervals.
 
-    Parameters
-    ----------
-    matching
-        One model on one set of images.
-    groups
-        One value per image, in the order of ``matching.image_ids``.
-    threshold
-        The same for all groups, as a detector has one.
-    n_bootstrap, level, seed
-        Of the bootstrap over the patients of each group.
-
-    Returns
-    -------
-    DataFrame
-        stratum, n_images, n_patients, n_gts, then gt_sensitivity and fp_per_image, each with ``_lower`` and
-        ``_upper``; NaN for the sensitivity of a group without targets.
+    ``groups`` has one value per image, in the order of ``matching.image_ids``. The sensitivity of a group without
+    targets is NaN.
     """
     labels = pd.Series(np.asarray(groups))
     if len(labels) != matching.n_images:
@@ -208,17 +192,10 @@ def _sort_labels(labels: pd.Series) -> list[object]:
 @short_repr("reached", "chance_reached", "n_shifts", "exact", "points")
 @dataclass(frozen=True, slots=True, eq=False)
 class ChanceLevel:
-    """Sensitivities beside those of candidates that were moved to other images.
+    """Sensitivities beside those of candidates that were moved to other images, at the same thresholds.
 
-    Attributes
-    ----------
-    points
-        fp_target, threshold, gt_sensitivity, image_sensitivity, chance_gt_sensitivity,
-        chance_image_sensitivity: the moved candidates are judged at the same thresholds.
-    reached, chance_reached
-        Share of targets that any candidate, and any moved candidate, hits.
-    n_shifts, exact
-        Number of ways the images were paired; exact when every GT met the candidates of every other image.
+    Reached is the share of targets that any candidate, and any moved candidate, hits. Exact: every GT met the
+    candidates of every other image, in ``n_shifts`` pairings.
     """
 
     points: pd.DataFrame

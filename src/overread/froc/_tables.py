@@ -1,10 +1,8 @@
-"""Table 1 of the paper: models x {training + validation, test} x FP per image, with intervals.
+"""Table 1 of the paper: models x {training + validation, test} x FP per image, with intervals; as text in five forms.
 
 Thresholds come from the training + validation set at each FP target and are carried to the test set,
 where they induce another FP per image (section 6.2). Sensitivities are fractions here and per cent when
-printed.
-
-The performance table as text, Markdown, HTML, LaTeX and JSON; names are escaped for each.
+printed; names are escaped for each form.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 from ._base import ROWS_PER_BLOCK as ROWS_PER_BLOCK
 from ._base import BagClassifier as BagClassifier
 from ._base import LinearBagClassifier as LinearBagClassifier
+from ._base import count_features as count_features
 from ._base import linear_scores as linear_scores
 from ._boosted import BoostedBags as BoostedBags
 from ._budget import COPIES as COPIES
@@ -13,6 +14,8 @@ from ._path import MIN_RATIO as MIN_RATIO
 from ._path import PathProgress as PathProgress
 from ._path import SoftMILPath as SoftMILPath
 from ._path import SoftMILPathCV as SoftMILPathCV
+from ._path import find_best as find_best
+from ._path import take_sparsest as take_sparsest
 from ._penalties import L1 as L1
 from ._penalties import PENALTIES as PENALTIES
 from ._penalties import ElasticNet as ElasticNet
@@ -29,11 +32,6 @@ from ._saving import name_as_in_files as name_as_in_files
 from ._saving import save_model as save_model
 from ._saving import to_document as to_document
 from ._soft import SoftMILLogisticRegression as SoftMILLogisticRegression
-from ._tuning import Tuning as Tuning
-from ._tuning import count_features as count_features
-from ._tuning import find_best as find_best
-from ._tuning import take_sparsest as take_sparsest
-from ._tuning import tune as tune
 from .crowd._models import DawidSkene as DawidSkene
 from .crowd._models import RaykarCrowd as RaykarCrowd
 from .crowd._votes import Votes as Votes

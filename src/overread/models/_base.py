@@ -99,6 +99,11 @@ def linear_scores(X: Matrix, coefficients: Floats, intercept: Floats | float) ->
     return scores
 
 
+def count_features(model: Any) -> int:
+    """Features that a fitted model reads: the union over readers for a mixture."""
+    return int(model.n_features_) if hasattr(model, "n_features_") else int(np.count_nonzero(model.coef_))
+
+
 class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
     """Predictions of a fitted model whose bags are pooled from scores of their instances.
 

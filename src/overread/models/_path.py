@@ -29,7 +29,6 @@ from overread.models._problem import (
 from overread.models._report import FitReport
 from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, Records, SavedModel
 from overread.models._soft import SoftMILLogisticRegression
-from overread.models._tuning import find_best, take_sparsest
 from overread.models.loss._bag_loss import NormalizationName, PoolingName, WeighedBags, pool, weigh_bags
 from overread.models.solver._path import alpha_grid
 
@@ -42,6 +41,25 @@ MIN_RATIO = 0.02
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+# Scores closer than this are equal.
+ROUNDING = 1e-9
+
+
+def find_best(values: Floats, sparsity: Floats) -> int:
+    """Position of the highest value; of equal ones the sparsest."""
+    return int(np.lexsort((sparsity, -np.round(values, 9)))[0])
+
+
+def take_sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> int:
+    """Of the settings within so many standard errors of the best, take the sparsest; of equally sparse ones the better.
+
+    Breiman et al., Classification and Regression Trees (1984), section 3.4.3; `errors` are those of the paired
+    differences from the best, because the same patients judge all settings.
+    """
+    accepted = np.flatnonzero(values - values.max() >= -n_standard_errors * errors - ROUNDING)
+    order = np.lexsort((-np.round(values[accepted], 9), sparsity[accepted]))
+    return int(accepted[order[0]])
 
 
 @dataclass(frozen=True)

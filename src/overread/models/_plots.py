@@ -28,15 +28,8 @@ def reader_importance_figure(
 ) -> Figure:
     """Draw each reader's weight in the mixture as a bar, with its interval and the reader's name in a box.
 
-    Parameters
-    ----------
-    importance
-        ``reader_importance_`` of a fitted `ReaderMixture`: reader_id, importance, low, high.
-    readers
-        Sensitivities of all readers, drawn above (the paper's Figure 2b), in this order: reader_id, sensitivity. A
-        reader without a weight is named as left out.
-    confidence
-        Level of the intervals, for the caption.
+    ``importance`` is ``reader_importance_`` of a `ReaderMixture`. ``readers``, a table of reader_id and sensitivity,
+    are drawn above in their order (the paper's Figure 2b); one without a weight is named as left out.
     """
     if not len(importance):
         raise InvalidInputError("there is no reader to draw")

@@ -85,17 +85,10 @@ def _rename(value: Any, names: Mapping[str, str]) -> Any:
 
 @dataclass(frozen=True)
 class Field:
-    """A fitted attribute in a file.
+    """A fitted attribute in a file, of a type that `overread.files.from_json` reads.
 
-    Attributes
-    ----------
-    type_
-        Type that `overread.files.from_json` reads.
-    shape
-        Lengths: numbers, or letters; a letter means the same number everywhere in one file, say d the number of
-        features. Of a whole number, the letter that stands for it.
-    optional
-        Whether the model may lack the attribute.
+    Lengths are numbers, or letters; a letter means the same number everywhere in one file, say d the number of
+    features. Of a whole number, `shape` is the letter that stands for it.
     """
 
     type_: Any

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from overread.bags import make_bags
-from overread.errors import InvalidInputError
 from overread.files import to_json
-from overread.models import SoftMILLogisticRegression, tune
-from overread.simulate import candidate_cohort
 from overread.study import MODELS, choose_by_paper, parse_settings
-from overread.truth import merge_marks
 from study_chain import open_chain
 from study_stand_in import LIGHT, make_study
 
@@ -82,40 +77,3 @@ def test_a_normalized_penalty_stays(chain, normalization):
     settings = set_soft(rule="paper", normalizations=[normalization])
     (chosen,) = SOFT.grid(cohort.split("training", "validation"), settings)
     assert chosen["lam"] == choose_by_paper(cohort, settings).alpha
-
-
-def test_tune_refits_with_the_penalty_per_bag_that_it_judged():
-    """Penalties that mean the same give the same refit: "none" is "bags" times the number of bags."""
-    cohort = candidate_cohort(60, n_features=10, n_informative=4, seed=1)
-    truth = merge_marks(cohort.marks, cohort.readings)
-    bags = make_bags(cohort.candidates, cohort.features, truth, labels="golden", images=cohort.images)
-    half = len(bags) // 2
-    parts = {"training": bags[:half], "validation": bags[half:], "merged": bags}
-    of_bags = [SoftMILLogisticRegression(alpha, tol=1e-9) for alpha in (0.1, 0.01)]
-    summed = [SoftMILLogisticRegression(half * one.alpha, normalization="none", tol=1e-9) for one in of_bags]
-    expected, found = tune(of_bags, **parts), tune(summed, **parts)
-    assert found.position == expected.position
-    assert found.model.alpha == pytest.approx(len(bags) * expected.model.alpha)
-    np.testing.assert_allclose(found.model.coef_, expected.model.coef_, rtol=1e-4, atol=1e-6)
-    assert [one.alpha for one in summed] == [0.1 * half, 0.01 * half]
-    # Judged where it is fitted, or normalized, the penalty stays; without the bags nobody knows what it means.
-    assert tune(summed, rule="in_sample", **parts).model.alpha in (0.1 * half, 0.01 * half)
-    assert expected.model.alpha in (0.1, 0.01)
-    with pytest.raises(InvalidInputError, match="does not tell their weights"):
-        tune(summed, training="a", validation="b", merged="c", fit=lambda model, part: None)
-
-
-def test_tune_weighs_bags_by_their_readers():
-    cohort = candidate_cohort(60, n_features=5, n_informative=2, seed=2)
-    truth = merge_marks(cohort.marks, cohort.readings)
-    bags = make_bags(
-        cohort.candidates, cohort.features, truth, readings=cohort.readings, images=cohort.images
-    )
-    half = len(bags) // 2
-    result = tune(
-        [SoftMILLogisticRegression(1.0, normalization="none")],
-        training=bags[:half],
-        validation=bags[half:],
-        merged=bags,
-    )
-    assert result.model.alpha == pytest.approx(bags.reader_weight.sum() / bags.reader_weight[:half].sum())

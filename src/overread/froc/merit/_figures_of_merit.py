@@ -18,14 +18,10 @@ wAFROC1       all n = K cases               w_l, summing to 1 within each case
 
 As Chakraborty defines them (Observer Performance Methods for Diagnostic Imaging, CRC Press 2017; RJafroc).
 
-AFROC figures of one model with an interval, and of two models on the same cases with a paired test.
-
-What a comparison of two models says, in words.
-
-One decision, one sentence: a model is called better where both the interval of the difference leaves out 0 and the
-permutation test finds such a difference rarer than 1 minus the level among models that are alike. The interval comes
-from the bootstrap's standard error, which few lesions make uncertain; the test is exact, but tests whether the models
-are alike in every way. Where just one of the two speaks for a difference, it is not taken as shown.
+A model is called better where both the interval of the difference leaves out 0 and the permutation test finds such a
+difference rarer than 1 minus the level among models that are alike. The interval comes from the bootstrap's standard
+error, which few lesions make uncertain; the test is exact, but tests whether the models are alike in every way. Where
+just one of the two speaks for a difference, it is not taken as shown.
 """
 
 from __future__ import annotations

@@ -92,23 +92,11 @@ class ModalityMean:
 @short_repr("figure", "random", "modalities", "readers", "p_value", "n_cases")
 @dataclass(frozen=True, slots=True, eq=False)
 class ReaderStudy:
-    """Result of a reader study.
+    """Result of a reader study: theta_ij (I, J) as `figures`, a test that all modalities are equal, and differences.
 
-    Attributes
-    ----------
-    figure, random, level
-        Figure of merit, what was taken as random, and the level of all intervals.
-    modalities, readers, figures
-        Names, and theta_ij with shape (I, J).
-    components
-        Variance components; None where cases are fixed and no covariance was given.
-    statistic, df1, df2, p_value
-        Test that all modalities are equal: F(df1, df2), or chi-square(df1) with infinite ``df2`` where only
-        cases are random. NaN where the data give no estimate of error, as identical modalities do.
-    differences, means
-        Every pair of modalities, and every modality.
-    n_cases
-        Number of cases (of patients, where these were given); None where only covariances were given.
+    The test is F(df1, df2), or chi-square(df1) with infinite ``df2`` where only cases are random; NaN where the data
+    give no estimate of error, as identical modalities do. `components` is None where cases are fixed and no covariance
+    was given, `n_cases` (patients, where these were given) where only covariances were.
     """
 
     figure: str

@@ -1,4 +1,4 @@
-"""How large a study has to be, from the variance that a finished one shows.
+"""How large a study has to be, from the variance that a finished one shows, or without any pilot.
 
 The variance of a sensitivity, and of a paired difference of two, falls as one over the number of patients: patients
 are what is drawn (:mod:`overread.froc._bootstrap`), and lesions of one patient are alike. A study with f times the
@@ -14,18 +14,10 @@ The number of lesions over n* is the design effect (Rao and Scott, Biometrics 48
 proportions by it): above 1 where lesions of a patient are alike or the threshold is estimated as well, below 1 where
 the threshold's own variation cancels that of the lesions.
 
-How many lesions a sensitivity or a comparison needs without any pilot, and what a published table can say.
-
-With a pilot study use :mod:`overread.froc.merit._planning`, which measures what is assumed here.
-
 A sensitivity p on n independent lesions has Wilson's interval
 (:func:`~overread.froc.proportion_interval`). Half its width is h where, with u = z^2 / n,
 
     (1/4 - h^2) u^2 + (p (1 - p) - 2 h^2) u - h^2 = 0.
-
-Two models on the same n lesions differ only on those that one finds and the other misses. With
-``only_first`` and ``only_second`` of them the difference is (only_second - only_first) / n, and under the
-null hypothesis each is equally likely to be either (McNemar).
 """
 
 from __future__ import annotations
@@ -35,7 +27,7 @@ from dataclasses import dataclass
 from math import ceil, isfinite, sqrt
 
 import numpy as np
-from scipy.special import bdtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from overread._text import short_repr
 from overread.errors import InvalidInputError
@@ -44,48 +36,6 @@ from overread.froc._comparison import compare_models
 from overread.froc._curve import MEASURES
 from overread.froc._defaults import LEVEL, N_BOOTSTRAP
 from overread.froc._matching import Matching
-
-
-@dataclass(frozen=True, slots=True)
-class PairedPRange:
-    """Two-sided exact p-values that the two counts alone allow.
-
-    Attributes
-    ----------
-    smallest
-        When one model finds everything that the other finds: the least disagreement that the counts allow.
-    independent
-        When the models miss lesions independently of each other: the expected disagreement, rounded.
-    """
-
-    smallest: float
-    independent: float
-
-
-def paired_p_range(first: int, second: int, total: int) -> PairedPRange:
-    """Range of McNemar's exact p-value when only the numbers of found lesions are known.
-
-    Parameters
-    ----------
-    first, second
-        Lesions that each model found.
-    total
-        Lesions there are.
-    """
-    if not (0 <= first <= total and 0 <= second <= total and total > 0):
-        raise InvalidInputError(f"found {first} and {second} of {total}: not possible")
-    difference = abs(second - first)
-    both = round(first * second / total)
-    return PairedPRange(
-        smallest=mcnemar_p(0, difference),
-        independent=mcnemar_p(min(first, second) - both, max(first, second) - both),
-    )
-
-
-def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Two-sided exact p-value of McNemar's test."""
-    fewer, discordant = min(only_first, only_second), only_first + only_second
-    return min(1.0, 2.0 * float(bdtr(fewer, discordant, 0.5))) if discordant else 1.0
 
 
 def gts_needed(
@@ -201,22 +151,10 @@ class StudySize:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class SensitivityPilot:
-    """One model's sensitivity at an operating point of a finished study.
+    """One model's sensitivity at an operating point of a finished study, and what it is worth.
 
-    Attributes
-    ----------
-    measure
-        ``"gt_sensitivity"`` or ``"image_sensitivity"``.
-    estimate, lower, upper, level
-        Sensitivity and its interval, and the level of that.
-    worth
-        n*: the number of independent lesions (images with a lesion) that the data are worth.
-    design_effect
-        Number of lesions (images with a lesion) over n*.
-    patients_with_gts
-        Patients that have something to find: what the estimate of n* rests on.
-    size
-        Size of the pilot.
+    `worth` is n*, the number of independent lesions (images with a lesion) that the data are worth; `design_effect`
+    their number over n*; n* rests on `patients_with_gts`.
     """
 
     measure: str
@@ -253,21 +191,7 @@ class SensitivityPilot:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class DifferencePilot:
-    """Difference of two models' sensitivities at one FP target, in a finished study.
-
-    Attributes
-    ----------
-    measure
-        ``"gt_sensitivity"`` or ``"image_sensitivity"``.
-    first, second, difference
-        The two sensitivities, and second minus first.
-    standard_error
-        e: standard deviation of the paired bootstrap replicates of the difference.
-    patients_with_gts
-        Patients that have something to find.
-    size
-        Size of the pilot.
-    """
+    """Difference of two models' sensitivities at one FP target, in a finished study; `standard_error` is e."""
 
     measure: str
     first: float
@@ -319,21 +243,9 @@ def pilot_sensitivity(
     seed: int = 0,
     level: float = LEVEL,
 ) -> SensitivityPilot:
-    """Measure what a sensitivity in a finished study is worth.
+    """Measure what a sensitivity in a finished study is worth, at an ``fp_target`` or a ``threshold``.
 
-    Parameters
-    ----------
-    matching
-        One model on the pilot's images.
-    fp_target, threshold
-        One of them: FP per image, with the threshold estimated from the same images as in the study to come, or a
-        threshold that is locked in both.
-    measure
-        ``"gt_sensitivity"`` or ``"image_sensitivity"``.
-    n_bootstrap, seed
-        Resamplings of patients.
-    level
-        Level of the pilot's interval.
+    At a target the threshold is estimated from the same images, as in the study to come; a threshold is locked in both.
     """
     _check_pilot(matching, measure)
     if (fp_target is None) == (threshold is None):
@@ -367,19 +279,7 @@ def pilot_difference(
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
 ) -> DifferencePilot:
-    """Measure how much the difference of two models varies in a finished study.
-
-    Parameters
-    ----------
-    first, second
-        Two models on the same images.
-    fp_target
-        FP per image, at which each model has its own threshold.
-    measure
-        ``"gt_sensitivity"`` or ``"image_sensitivity"``.
-    n_bootstrap, seed
-        Resamplings of patients.
-    """
+    """Measure how much the difference of two models varies in a finished study, each at its own threshold."""
     _check_pilot(first, measure)
     found = compare_models(
         first, second, fp_targets=[fp_target], n_bootstrap=n_bootstrap, n_permutations=1, seed=seed

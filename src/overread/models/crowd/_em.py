@@ -1,6 +1,4 @@
-"""The rounds of EM that both crowd models share; they differ in the model of the labels before any vote.
-
-The two steps that the crowd models share: skills from posteriors, and posteriors from skills.
+"""EM of the crowd models, which differ in the model of the labels before any vote, and the information on their skills.
 
 Reader r has sensitivity alpha_r = P(vote 1 | label 1) and specificity beta_r = P(vote 0 | label 0); votes are
 independent given the label. With p_i the probability of label 1 before any vote (Raykar et al. 2010, section 2):
@@ -9,10 +7,9 @@ independent given the label. With p_i the probability of label 1 before any vote
     mu_i = p_i A_i / (p_i A_i + (1 - p_i) B_i),      L = sum_i log(p_i A_i + (1 - p_i) B_i) + log prior,
     alpha_r = (a - 1 + sum_i mu_i v_ir) / (a + b - 2 + sum_{i read by r} mu_i),  Beta(a, b) prior; beta_r alike.
 
-Intervals of the readers' skills from the observed information: the hidden labels are not taken as known.
-
-With theta the logits of all skills and the parameters of the labels' model, Louis (1982) gives the second derivative
-of minus the log-likelihood of the votes: what the labels would tell, less what is lost with them,
+Intervals of the skills do not take the hidden labels as known. With theta the logits of all skills and the parameters
+of the labels' model, Louis (1982) gives the second derivative of minus the log-likelihood of the votes: what the labels
+would tell, less what is lost with them,
 
     I = D - sum_i mu_i (1 - mu_i) u_i u_i'.
 
@@ -28,8 +25,6 @@ and 1 - s^2 are the shares of the information that the votes keep.
 A limit is the logit plus or minus a normal quantile times the deviation. All are taken where half a vote of either
 kind is added to each skill, because at a skill of 0 or 1 there is no information at all; for votes on known labels
 this is Gart's interval for a proportion.
-
-Information on the weights of a multiple-instance model whose bags have posteriors instead of labels.
 """
 
 from __future__ import annotations

@@ -27,18 +27,10 @@ class Votes:
 
 
 def read_votes(votes: Any) -> Votes:
-    """Read votes and check them.
+    """Read votes and check them: 0, 1 or NaN, some for each bag and reader, no id twice.
 
-    Parameters
-    ----------
-    votes : Votes, pandas.DataFrame or array-like
-        A matrix of 0, 1 and NaN, one row a bag and one column a reader (a data frame names both), or a long table
-        ``bag_id``, ``reader_id``, ``label``; its bags come in order of first appearance, its readers sorted.
-
-    Raises
-    ------
-    InvalidInputError
-        For a vote that is not 0, 1 or NaN, a bag or reader without any vote, or an id that is there twice.
+    A matrix has one row a bag and one column a reader (a data frame names both); of a long table ``bag_id``,
+    ``reader_id``, ``label`` the bags come in order of first appearance, the readers sorted.
     """
     if isinstance(votes, Votes):
         table = pd.DataFrame(votes.matrix, index=votes.bag_ids, columns=votes.reader_ids)

@@ -110,19 +110,11 @@ class BagCurvature:
 
 @dataclass(frozen=True)
 class BagLoss:
-    """sum_mu weight_mu D_mu(z), rows reordered so that the cheap ones come first.
+    """sum_mu weight_mu D_mu(z), rows reordered so that the cheap ones come first: row i is row order[i] of the caller.
 
     Rows 0 to n_plain stand alone: singleton bags, and the rows of hard negative bags, for which
-    D = sum_k softplus(z_k) falls apart (appendix of the paper). The rest are coupled within bags.
-
-    Attributes
-    ----------
-    order
-        Row i here is row order[i] of the caller.
-    plain_weight, plain_label
-        One entry per plain row.
-    offsets, weight, label, exponent
-        One entry per coupled bag; offsets count from row n_plain.
+    D = sum_k softplus(z_k) falls apart (appendix of the paper). The rest are coupled within bags, whose offsets
+    count from row n_plain.
     """
 
     order: Ints

@@ -1,6 +1,6 @@
-"""Compiled terms of the loss. The maths is in `pooling.py` and `objective.py`; here it is made stable and fast.
+"""Compiled terms of the loss. The maths is in `_bag_loss.py` and `_objective.py`; here it is made stable and fast.
 
-Conventions: z instance scores, float64; residual = dD/dz; all weights are already normalized (see `weights.py`).
+Conventions: z instance scores, float64; residual = dD/dz; all weights are already normalized (see `_bag_loss.py`).
 A *plain* row stands alone: D = weight (softplus(z) - label z). A *coupled* bag shares one label among its rows.
 
 Two rules keep the accuracy (tests/models/loss/test_exactness.py). Only sums over rows may be re-associated: a compiler

@@ -4,10 +4,9 @@
 
 A = diag(alpha), and 0 for the intercept, whose prior is flat. D is minus the log-likelihood.
 
-Second derivative of the loss on the kept features, formed in blocks of rows.
-
 H = sum over plain rows of h x x' + sum over coupled bags of (X' diag(a) X + rho (X'u)(X'u)'), the intercept
-last. The products of a block run in the precision of X, float32 or float64; the sum over blocks is float64.
+last, is formed in blocks of rows on the kept features. The products of a block run in the precision of X, float32 or
+float64; the sum over blocks is float64.
 """
 
 from __future__ import annotations
@@ -99,28 +98,11 @@ TINY_PRECISION = 1e-12
 
 @dataclass(frozen=True)
 class Posterior:
-    """The Gaussian at the mode.
+    """The Gaussian at the mode w, b: the diagonal of S, and the lower Cholesky factor of A + H, the intercept last.
 
-    Attributes
-    ----------
-    w, b
-        Mode.
-    loss
-        D at the mode.
-    variance
-        Diagonal of S for the kept features.
-    factor
-        Lower Cholesky factor of A + H, the intercept last.
-    gradient_norm
-        Largest entry of the gradient of J.
-    decrement
-        Half the squared Newton decrement: how far J is from its minimum by its own quadratic model, in nats.
-    n_steps
-        Newton steps taken.
-    converged
-        Whether the decrement fell below the tolerance.
-    exact
-        Whether H is the exact second derivative; else it was indefinite there, and the stand-in was taken.
+    `gradient_norm` is the largest entry of the gradient of J, `decrement` half the squared Newton decrement: how far J
+    is from its minimum by its own quadratic model, in nats. Where H is not `exact`, it was indefinite, and a stand-in
+    was taken.
     """
 
     w: Floats
