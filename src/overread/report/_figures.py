@@ -179,37 +179,22 @@ class Panel:
 
 @dataclass(frozen=True)
 class Explorer:
-    """Everything that the template and the script show.
+    """Everything that the template and the script show."""
 
-    Attributes
-    ----------
-    left, right, top, bottom
-        The axes' frame.
-    max_fp
-        False positives per image at the right end of the axes.
-    steps, start
-        False positives per image of the slider's steps, and the step at which it stands at first.
-    panels
-        GT sensitivity and image sensitivity.
-    colours
-        By title of the model.
-    detector
-        Title of the one that the detector is.
-    models
-        For each model threshold, fp_per_image and sensitivities with limits at every step; None where a number does
-        not exist.
-    """
-
+    # The axes' frame.
     left: float
     right: float
     top: float
     bottom: float
-    max_fp: float
+    max_fp: float  # False positives per image at the right end of the axes
+    # False positives per image of the slider's steps, and the step at which it stands at first.
     steps: list[float]
     start: int
-    panels: list[Panel]
-    colours: dict[str, str]
-    detector: str
+    panels: list[Panel]  # GT sensitivity and image sensitivity
+    colours: dict[str, str]  # By title of the model
+    detector: str  # Title of the one that the detector is
+    # For each model threshold, fp_per_image and sensitivities with limits at every step; None where a number does
+    # not exist.
     models: list[dict[str, list[float | None]]]
 
     @property

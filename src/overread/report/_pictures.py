@@ -42,29 +42,16 @@ Circle = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Crop:
-    """A square piece of an image and what is drawn on it.
+    """A square piece of an image and what is drawn on it."""
 
-    Attributes
-    ----------
-    png
-        Pixels of 8 bits, grey or in colour, as PNG in base64.
-    left, top, side
-        Where the piece lies in its image.
-    ellipse
-        Ground-truth object, or None.
-    circle
-        x, y and radius of the candidate, or None.
-    caption
-        Text below, in a few words.
-    """
-
-    png: str
+    png: str  # Pixels of 8 bits, grey or in colour, as PNG in base64
+    # Where the piece lies in its image.
     left: float
     top: float
     side: float
-    ellipse: Ellipse | None
-    circle: Circle | None
-    caption: str
+    ellipse: Ellipse | None  # Ground-truth object, or None
+    circle: Circle | None  # x, y and radius of the candidate, or None
+    caption: str  # Text below, in a few words
 
     def pixels(self) -> Grey:
         """Return the pixels, rows x columns, in colour x 3."""

@@ -640,22 +640,12 @@ ID_DIGITS = 12
 
 @dataclass(frozen=True)
 class RunHead:
-    """What stands at the top of the page.
-
-    Attributes
-    ----------
-    study, run
-        Names.
-    id
-        Begins the SHA-256 of the results: the same results have the same id.
-    date
-        Day (UTC) on which the results were computed, as 2026-01-31.
-    """
+    """What stands at the top of the page."""
 
     study: str
     run: str
-    id: str
-    date: str
+    id: str  # Begins the SHA-256 of the results: the same results have the same id
+    date: str  # Day (UTC) on which the results were computed, as 2026-01-31
 
 
 def head_run(study: str, run: str, results: Any) -> RunHead:

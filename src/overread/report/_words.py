@@ -495,21 +495,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Answer:
-    """The first thing on the page.
+    """The first thing on the page."""
 
-    Attributes
-    ----------
-    headline
-        One sentence: whether to use the detector.
-    tone
-        What colour and sign follow from: "good", "limited", "bad" or "unsure".
-    parts
-        How good it is, against the readers, what next, and what to mind.
-    """
-
-    headline: str
-    tone: Tone
-    parts: tuple[Part, ...]
+    headline: str  # One sentence: whether to use the detector
+    tone: Tone  # What colour and sign follow from: "good", "limited", "bad" or "unsure"
+    parts: tuple[Part, ...]  # How good it is, against the readers, what next, and what to mind
 
 
 def give_answer(results: StudyResults) -> Answer:
@@ -719,23 +709,12 @@ MOST_REASONS = 6
 
 @dataclass(frozen=True)
 class FlowStep:
-    """A box of the chart.
+    """A box of the chart."""
 
-    Attributes
-    ----------
-    label
-        What is counted.
-    n
-        How many; None where nobody recorded it.
-    note
-        What else is to be said, or empty.
-    left_out
-        Numbers and reasons of what goes no further.
-    """
-
-    label: str
-    n: int | None
-    note: str = ""
+    label: str  # What is counted
+    n: int | None  # How many; None where nobody recorded it
+    note: str = ""  # What else is to be said, or empty
+    # Numbers and reasons of what goes no further.
     left_out: list[tuple[int, str]] = field(default_factory=list)
 
 

@@ -179,33 +179,19 @@ LEVELS = 65535
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """A radiograph to put nodules in.
+    """A radiograph to put nodules in."""
 
-    Parameters
-    ----------
-    pixels
-        What absorbs more is brighter; from `black` to `white`.
-    mm_per_px
-        Side of a pixel.
-    lungs
-        Where nodules and false marks may lie.
-    black, white
-        Values that become 0 and 65535; no radiation passes at white.
-    heart
-        Where nodules may lie behind the heart; None where that is not known.
-    bones
-        Where ribs and clavicles hide nodules from readers; None where that is not known.
-    known_blobs
-        What is known to distract readers, beside the bright spots that are found.
-    """
-
-    pixels: NDArray[np.float64]
-    mm_per_px: float
-    lungs: NDArray[np.bool_]
+    pixels: NDArray[np.float64]  # What absorbs more is brighter; from `black` to `white`
+    mm_per_px: float  # Side of a pixel
+    lungs: NDArray[np.bool_]  # Where nodules and false marks may lie
+    # Values that become 0 and 65535; no radiation passes at white.
     black: float
     white: float
+    # Where nodules may lie behind the heart; None where that is not known.
     heart: NDArray[np.bool_] | None = None
+    # Where ribs and clavicles hide nodules from readers; None where that is not known.
     bones: NDArray[np.bool_] | None = None
+    # What is known to distract readers, beside the bright spots that are found.
     known_blobs: tuple[Blob, ...] = ()
 
     @cached_property

@@ -298,28 +298,18 @@ DEMO_LAW = CaseDistribution(
 
 @dataclass(frozen=True)
 class CohortKind:
-    """What a kind of simulated cohort offers.
+    """What a kind of simulated cohort offers."""
 
-    Parameters
-    ----------
-    write
-        Writes it; takes a folder, n_images, n_readers, seed, workers and the options of `overread simulate` that are
-        not in ``without``.
-    layout
-        Tables and settings of the folder.
-    demo_images, demo_options
-        Size of the demo, and what else `write` gets for it.
-    mm_per_px
-        Side of a pixel that the demo's files do not state; None where lengths are pixels.
-    without, reason
-        Options of `overread simulate` that mean nothing here, and why.
-    """
-
+    # Writes it; takes a folder, n_images, n_readers, seed, workers and the options of `overread simulate` that are
+    # not in ``without``.
     write: Callable[..., Path]
-    layout: FolderLayout
+    layout: FolderLayout  # Tables and settings of the folder
+    # Size of the demo, and what else `write` gets for it.
     demo_images: int
     demo_options: Mapping[str, Any] = field(default_factory=dict)
+    # Side of a pixel that the demo's files do not state; None where lengths are pixels.
     mm_per_px: float | None = None
+    # Options of `overread simulate` that mean nothing here, and why.
     without: tuple[str, ...] = ()
     reason: str = ""
 

@@ -44,24 +44,14 @@ ROUNDING_LEVELS = 0.5
 @short_repr("name", "images", "nodules", "readings", "marks")
 @dataclass(frozen=True, eq=False)
 class FrozenCohort:
-    """Tables of a frozen cohort, as they are in the package.
+    """Tables of a frozen cohort, as they are in the package."""
 
-    Attributes
-    ----------
-    name
-        Name that never gets another meaning.
-    about
-        How it was drawn, what it counted, and with which versions.
-    images
-        The manifest: image_id, background, n_rows, n_columns, sha256 of the pixels (`pixel_fingerprint`),
-        block_means.
-    nodules, distractors, readings, marks
-        What is in the images, and what was marked.
-    """
-
-    name: str
-    about: dict[str, Any]
+    name: str  # Name that never gets another meaning
+    about: dict[str, Any]  # How it was drawn, what it counted, and with which versions
+    # The manifest: image_id, background, n_rows, n_columns, sha256 of the pixels (`pixel_fingerprint`),
+    # block_means.
     images: pd.DataFrame
+    # What is in the images, and what was marked.
     nodules: pd.DataFrame
     distractors: pd.DataFrame
     readings: pd.DataFrame
@@ -70,21 +60,12 @@ class FrozenCohort:
 
 @dataclass(frozen=True)
 class Agreement:
-    """An image beside the manifest.
-
-    Attributes
-    ----------
-    image_id
-        The image.
-    same
-        Whether every pixel is the same.
-    largest_difference
-        Largest difference of the means of nine blocks, in grey levels of 65,535; 0 where all is the same. A
-        difference below half a level is rounding.
-    """
+    """An image beside the manifest."""
 
     image_id: str
-    same: bool
+    same: bool  # Whether every pixel is the same
+    # Largest difference of the means of nine blocks, in grey levels of 65,535; 0 where all is the same. A
+    # difference below half a level is rounding.
     largest_difference: float
 
     @property

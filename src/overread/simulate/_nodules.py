@@ -45,45 +45,27 @@ PLACING_TRIES = 200
 
 @dataclass(frozen=True)
 class Nodule:
-    """One nodule.
+    """One nodule."""
 
-    Parameters
-    ----------
-    x_mm, y_mm, diameter_mm
-        Centroid of the outline, and the diameter of the circle of the same area.
-    exponent
-        Of the profile: small is flat with a steep edge, large is peaked.
-    axis_ratio, angle_deg
-        Minor over major axis of the outline's ellipse; direction of the major axis, clockwise on screen from +x.
-    orders, amplitudes, phases
-        Harmonics of the outline: k, a_k and the phase of each.
-    spicules
-        Number of rays that leave the outline, at even angles from the first phase on.
-    texture, texture_seed
-        Relative deviation of the texture inside, and the seed of its waves.
-    blur_mm
-        Deviation of the Gaussian that blurs it.
-    conspicuity
-        Contrast-to-noise ratio it was made for.
-    contrast
-        Part of the radiation that its centre takes.
-    """
-
+    # Centroid of the outline, and the diameter of the circle of the same area.
     x_mm: float
     y_mm: float
     diameter_mm: float
-    exponent: float = 1.0
+    exponent: float = 1.0  # Of the profile: small is flat with a steep edge, large is peaked
+    # Minor over major axis of the outline's ellipse; direction of the major axis, clockwise on screen from +x.
     axis_ratio: float = 1.0
     angle_deg: float = 0.0
+    # Harmonics of the outline: k, a_k and the phase of each.
     orders: tuple[int, ...] = ()
     amplitudes: tuple[float, ...] = ()
     phases: tuple[float, ...] = ()
-    spicules: int = 0
+    spicules: int = 0  # Number of rays that leave the outline, at even angles from the first phase on
+    # Relative deviation of the texture inside, and the seed of its waves.
     texture: float = 0.0
     texture_seed: int = 0
-    blur_mm: float = 0.0
-    conspicuity: float = 1.0
-    contrast: float = 0.0
+    blur_mm: float = 0.0  # Deviation of the Gaussian that blurs it
+    conspicuity: float = 1.0  # Contrast-to-noise ratio it was made for
+    contrast: float = 0.0  # Part of the radiation that its centre takes
 
     def __post_init__(self) -> None:
         if not (self.diameter_mm > 0 and self.exponent > 0 and 0 < self.axis_ratio <= 1):
@@ -329,26 +311,14 @@ DEVIATION_PER_MEDIAN = 1.4826
 
 @dataclass(frozen=True)
 class NoduleKind:
-    """One kind of nodule.
-
-    Parameters
-    ----------
-    name
-        For people.
-    share
-        How often it is drawn, among all kinds.
-    look
-        Sizes, shapes and conspicuity; its counts and `behind_heart` play no part.
-    place
-        Anywhere in the lung, at its border, or behind the heart.
-    softness
-        Range of the deviation of the Gaussian that takes its edge away, over its diameter; uniform.
-    """
+    """One kind of nodule."""
 
     name: str
-    share: float
-    look: NoduleDistribution
+    share: float  # How often it is drawn, among all kinds
+    look: NoduleDistribution  # Sizes, shapes and conspicuity; its counts and `behind_heart` play no part
+    # Anywhere in the lung, at its border, or behind the heart.
     place: Literal["lung", "border", "heart"] = "lung"
+    # Range of the deviation of the Gaussian that takes its edge away, over its diameter; uniform.
     softness: tuple[float, float] = (0.0, 0.0)
 
 
@@ -386,26 +356,15 @@ KINDS = (
 class VariedDistribution:
     """How nodules of several kinds are drawn.
 
-    Parameters
-    ----------
-    counts
-        Probability of 0, 1, 2, ... nodules in an image.
-    kinds
-        What is drawn; shares need not add up to 1.
-    image_blur_mm
-        Range of the deviation of a Gaussian that blurs the whole image before nodules are put in; uniform.
-    image_noise
-        Range of the deviation of the white noise that the image gets then, over that of its own finest detail.
-
-    Notes
-    -----
     Images are left as they are by default: blurred by up to 0.4 mm and with noise up to 0.5, their texture tells them
     from real ones far better than without (docs/explanation/learned.md: AUC 0.86 against 0.65).
     """
 
-    counts: tuple[float, ...] = NoduleDistribution.counts
-    kinds: tuple[NoduleKind, ...] = KINDS
+    counts: tuple[float, ...] = NoduleDistribution.counts  # Probability of 0, 1, 2, ... nodules in an image
+    kinds: tuple[NoduleKind, ...] = KINDS  # What is drawn; shares need not add up to 1
+    # Range of the deviation of a Gaussian that blurs the whole image before nodules are put in; uniform.
     image_blur_mm: tuple[float, float] = (0.0, 0.0)
+    # Range of the deviation of the white noise that the image gets then, over that of its own finest detail.
     image_noise: tuple[float, float] = (0.0, 0.0)
 
 

@@ -39,67 +39,41 @@ FALSE_MARK_MM = (8.0, 25.0)
 
 @dataclass(frozen=True)
 class Reader:
-    """One reader's way.
-
-    Parameters
-    ----------
-    reader_id
-        Name.
-    skill
-        Added to the level of every object: what this reader sees that others miss.
-    threshold
-        Taken from the level of every object; also scales private false marks by exp(-threshold).
-    size
-        Factor of the diameters this reader draws.
-    splits
-        Probability of drawing a large object as several small ones.
-    """
+    """One reader's way."""
 
     reader_id: str
-    skill: float = 0.0
+    skill: float = 0.0  # Added to the level of every object: what this reader sees that others miss
+    # Taken from the level of every object; also scales private false marks by exp(-threshold).
     threshold: float = 0.0
-    size: float = 1.0
-    splits: float = 0.0
+    size: float = 1.0  # Factor of the diameters this reader draws
+    splits: float = 0.0  # Probability of drawing a large object as several small ones
 
 
 @dataclass(frozen=True)
 class ReaderModel:
-    """Readers, what they respond to, and how steady their hands are; see the module for the formulas.
-
-    Parameters
-    ----------
-    readers
-        Who reads.
-    readings
-        Number of readings of an image, and how often.
-    conspicuity_slope, conspicuity_half, size_slope, size_half_mm, bone_slope, nodule_spread
-        Level of a nodule.
-    distractor_level, distractor_spread
-        Level of a distractor.
-    false_marks, image_variance
-        Private false marks of a reading.
-    place_jitter, size_jitter, shape_jitter
-        Deviations of a drawn ellipse: centre, in radii; log of the size; log of the axis ratio's root.
-    split_from_mm
-        Smallest diameter that is split.
-    """
+    """Readers, what they respond to, and how steady their hands are; see the module for the formulas."""
 
     readers: tuple[Reader, ...]
+    # Number of readings of an image, and how often.
     readings: dict[int, float] = field(default_factory=lambda: {4: 0.47, 5: 0.47, 6: 0.06})
+    # Level of a nodule.
     conspicuity_slope: float = 2.08
     conspicuity_half: float = 1.5
     size_slope: float = 0.5
     size_half_mm: float = 14.0
     bone_slope: float = 0.0
     nodule_spread: float = 0.4
+    # Level of a distractor.
     distractor_level: float = -1.2
     distractor_spread: float = 0.6
+    # Private false marks of a reading.
     false_marks: float = 0.08
     image_variance: float = 0.0
+    # Deviations of a drawn ellipse: centre, in radii; log of the size; log of the axis ratio's root.
     place_jitter: float = 0.08
     size_jitter: float = 0.08
     shape_jitter: float = 0.06
-    split_from_mm: float = 14.0
+    split_from_mm: float = 14.0  # Smallest diameter that is split
 
     def __post_init__(self) -> None:
         if not self.readers or not self.readings:

@@ -64,31 +64,16 @@ ROWS = ("nodules", "distractors", "readings", "marks")
 
 @dataclass(frozen=True, eq=False)
 class MadeImage:
-    """One image of a cohort with all that is known of it.
-
-    Attributes
-    ----------
-    image_id, patient_id
-        Names.
-    facts
-        More columns of the table of images.
-    pixels
-        16 bits, what absorbs more is brighter; of a colour picture 8 bits x 3.
-    labels
-        0 outside, k in nodule or lesion number k.
-    anatomy
-        Bits of a phantom's masks, from the lowest on; None for files.
-    rows
-        Rows of the tables, by their kind.
-    """
+    """One image of a cohort with all that is known of it."""
 
     image_id: str
     patient_id: str
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # More columns of the table of images
+    # 16 bits, what absorbs more is brighter; of a colour picture 8 bits x 3.
     pixels: NDArray[np.uint16] | NDArray[np.uint8]
-    labels: NDArray[np.uint16]
-    anatomy: NDArray[np.uint16] | None
-    rows: dict[str, Rows]
+    labels: NDArray[np.uint16]  # 0 outside, k in nodule or lesion number k
+    anatomy: NDArray[np.uint16] | None  # Bits of a phantom's masks, from the lowest on; None for files
+    rows: dict[str, Rows]  # Rows of the tables, by their kind
 
     def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
         """Write the image, then the masks; return their paths in this order."""

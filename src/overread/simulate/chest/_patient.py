@@ -35,77 +35,30 @@ class Sex(StrEnum):
 
 @dataclass(frozen=True)
 class Patient:
-    """Anatomy, position and exposure of one phantom.
+    """Anatomy, position and exposure of one phantom."""
 
-    Parameters
-    ----------
-    sex
-        Shapes breasts, size and soft tissue.
-    age_years
-        Old patients have more calcification and a wider aorta.
-    size
-        Scale of the skeleton; 1.03 is a man of mean height, 0.94 such a woman.
-    width
-        Width of the rib cage relative to its height, 1 in the mean.
-    fat_mm
-        Thickness of the soft tissue outside the ribs at the side of the chest.
-    rotation_deg
-        Turn about the long axis; it shifts what lies in front against what lies behind.
-    roll_deg
-        Lean in the plane of the image.
-    tilt_deg
-        Lordotic lean: raises what lies in front.
-    inspiration
-        0 shallow, 1 deep: the level of the diaphragm and the slope of the ribs.
-    heart_ratio
-        Width of the heart over the inner width of the thorax.
-    clavicle_angle_deg
-        Rise of the clavicles from the breastbone outwards.
-    scapula_mm
-        How far the shoulder blades are turned out of the lungs.
-    breast_mm
-        Thickness of a breast at its thickest; 0 in men.
-    quanta
-        Mean number of quanta a square mm where nothing absorbs: the exposure.
-    bone_contrast
-        Absorption of bone relative to 1 at the middle of the tube voltages in use.
-    scatter_ratio
-        Scattered over primary radiation behind the mean of the thorax.
-    contrast
-        Slope of the tone curve, 1 in the mean.
-    brightness
-        Offset of the tone curve.
-    compression
-        Share of the large-scale contrast that the processing takes away.
-    sharpening
-        Share of the fine detail that the processing adds.
-    film_mm
-        Width and height of the field.
-    position_mm
-        How far the patient stands from the middle of the field, to the image's right and down.
-    """
-
-    sex: Sex
-    age_years: float
-    size: float
-    width: float
-    fat_mm: float
-    rotation_deg: float
-    roll_deg: float
-    tilt_deg: float
-    inspiration: float
-    heart_ratio: float
-    clavicle_angle_deg: float
-    scapula_mm: float
-    breast_mm: float
-    quanta: float
-    bone_contrast: float
-    scatter_ratio: float
-    contrast: float
-    brightness: float
-    compression: float
-    sharpening: float
-    film_mm: tuple[float, float]
+    sex: Sex  # Shapes breasts, size and soft tissue
+    age_years: float  # Old patients have more calcification and a wider aorta
+    size: float  # Scale of the skeleton; 1.03 is a man of mean height, 0.94 such a woman
+    width: float  # Width of the rib cage relative to its height, 1 in the mean
+    fat_mm: float  # Thickness of the soft tissue outside the ribs at the side of the chest
+    rotation_deg: float  # Turn about the long axis; it shifts what lies in front against what lies behind
+    roll_deg: float  # Lean in the plane of the image
+    tilt_deg: float  # Lordotic lean: raises what lies in front
+    inspiration: float  # 0 shallow, 1 deep: the level of the diaphragm and the slope of the ribs
+    heart_ratio: float  # Width of the heart over the inner width of the thorax
+    clavicle_angle_deg: float  # Rise of the clavicles from the breastbone outwards
+    scapula_mm: float  # How far the shoulder blades are turned out of the lungs
+    breast_mm: float  # Thickness of a breast at its thickest; 0 in men
+    quanta: float  # Mean number of quanta a square mm where nothing absorbs: the exposure
+    bone_contrast: float  # Absorption of bone relative to 1 at the middle of the tube voltages in use
+    scatter_ratio: float  # Scattered over primary radiation behind the mean of the thorax
+    contrast: float  # Slope of the tone curve, 1 in the mean
+    brightness: float  # Offset of the tone curve
+    compression: float  # Share of the large-scale contrast that the processing takes away
+    sharpening: float  # Share of the fine detail that the processing adds
+    film_mm: tuple[float, float]  # Width and height of the field
+    # How far the patient stands from the middle of the field, to the image's right and down.
     position_mm: tuple[float, float]
 
 

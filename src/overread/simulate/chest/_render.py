@@ -107,52 +107,28 @@ class Phantom:
 
     The centre of pixel (row, column) lies at x = (column + 1/2) mm_per_px, y = (row + 1/2) mm_per_px from the
     top-left corner, as in `overread.images.Radiograph`. All masks have the shape of the pixels.
-
-    Parameters
-    ----------
-    pixels
-        Rows x columns, float32 in [0, 1]; what absorbs more is brighter.
-    mm_per_px
-        Side of a pixel.
-    left_lung, right_lung
-        Lung fields on the left and right side *of the image*: lung behind the beam, covered neither by heart
-        and mediastinum nor by the diaphragm.
-    below_dome
-        Lung covered by the diaphragm.
-    thorax
-        Inside of the rib cage.
-    ribs, posterior_ribs, anterior_ribs
-        Where ribs absorb; the first is the union of the others.
-    clavicles
-        Where the clavicles absorb.
-    heart, mediastinum
-        Above the diaphragm: the heart, with lung behind it; heart and great vessels together.
-    valid
-        False on collimated borders.
-    distractors
-        One row each: kind (see `DistractorKind`), x_mm, y_mm, diameter_mm.
-    patient
-        The numbers it was made from.
-    seed
-        The seed it was made from.
     """
 
-    pixels: Floats
-    mm_per_px: float
+    pixels: Floats  # Rows x columns, float32 in [0, 1]; what absorbs more is brighter
+    mm_per_px: float  # Side of a pixel
+    # Lung fields on the left and right side *of the image*: lung behind the beam, covered neither by heart and
+    # mediastinum nor by the diaphragm.
     left_lung: Masks
     right_lung: Masks
-    below_dome: Masks
-    thorax: Masks
+    below_dome: Masks  # Lung covered by the diaphragm
+    thorax: Masks  # Inside of the rib cage
+    # Where ribs absorb; the first is the union of the others.
     ribs: Masks
     posterior_ribs: Masks
     anterior_ribs: Masks
-    clavicles: Masks
+    clavicles: Masks  # Where the clavicles absorb
+    # Above the diaphragm: the heart, with lung behind it; heart and great vessels together.
     heart: Masks
     mediastinum: Masks
-    valid: Masks
-    distractors: pd.DataFrame
-    patient: Patient
-    seed: int
+    valid: Masks  # False on collimated borders
+    distractors: pd.DataFrame  # One row each: kind (see `DistractorKind`), x_mm, y_mm, diameter_mm
+    patient: Patient  # The numbers it was made from
+    seed: int  # The seed it was made from
 
     @property
     def lungs(self) -> Masks:

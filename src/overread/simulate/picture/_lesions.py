@@ -32,27 +32,13 @@ TRIES = 60
 
 @dataclass(frozen=True)
 class ClusterLaw:
-    """How the lesions of one label are drawn.
+    """How the lesions of one label are drawn."""
 
-    Parameters
-    ----------
-    clusters
-        Mean number of clusters in an image that has any.
-    sizes
-        Probability of 1, 2, 3, ... lesions in a cluster.
-    spread_px
-        Distance between neighbours of a cluster, beside their radii.
-    shape
-        Outline, diameter (in pixels) and conspicuity of a lesion.
-    lookalikes
-        Mean number of faint, blurred spots of the same sign that are no lesions.
-    """
-
-    clusters: float
-    sizes: tuple[float, ...]
-    spread_px: float
-    shape: NoduleDistribution
-    lookalikes: float
+    clusters: float  # Mean number of clusters in an image that has any
+    sizes: tuple[float, ...]  # Probability of 1, 2, 3, ... lesions in a cluster
+    spread_px: float  # Distance between neighbours of a cluster, beside their radii
+    shape: NoduleDistribution  # Outline, diameter (in pixels) and conspicuity of a lesion
+    lookalikes: float  # Mean number of faint, blurred spots of the same sign that are no lesions
 
 
 @dataclass(frozen=True)

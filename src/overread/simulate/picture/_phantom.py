@@ -156,33 +156,18 @@ VISIBLE_BLOOD = 0.05
 @short_repr("shape", "seed")
 @dataclass(frozen=True, eq=False)
 class PicturePhantom:
-    """A field without lesions.
+    """A field without lesions."""
 
-    Attributes
-    ----------
-    light
-        Rows x columns x (red, green, blue): light that comes back, 1 is full scale; 0 outside the field.
-    illumination
-        Light that falls on each pixel, 1 is what the middle gets.
-    noise
-        What `develop` adds.
-    field, vessels, disc
-        Masks.
-    centre, radius
-        Of the field, in pixels (x, y).
-    seed
-        What it was drawn from.
-    """
-
-    light: Map
-    illumination: Map
-    noise: Map
+    light: Map  # Rows x columns x (red, green, blue): light that comes back, 1 is full scale; 0 outside the field
+    illumination: Map  # Light that falls on each pixel, 1 is what the middle gets
+    noise: Map  # What `develop` adds
     field: Mask
     vessels: Mask
     disc: Mask
+    # Of the field, in pixels (x, y).
     centre: tuple[float, float]
     radius: float
-    seed: int
+    seed: int  # What it was drawn from
 
     @property
     def shape(self) -> tuple[int, int]:
