@@ -42,9 +42,9 @@ BANNED_NAMES = {
 # Most that `benchmarks.house` may measure; D begins at a complexity of 21.
 BUDGETS = {
     "source files": 400,
-    "lines": 78_300,
-    "lines of code": 51_600,
-    "lines of tests": 69_000,
+    "lines": 71_800,
+    "lines of code": 49_000,
+    "lines of tests": 62_100,
     "functions of complexity D or worse": 0,
     "questions about the kind of image": 0,
     "modules with a single importer": 60,
