@@ -2,8 +2,8 @@
 
 Planes are sampled on 24 rays around each candidate, up to 4 of its radii R. "Inside" is up to R, the "ring" from 1.5
 to 2.5 R, the "surround" from 2.5 to 4 R; means weigh a sample by its distance, as areas do. "Flat" is the main plane
-without its background, in deviations of the region (`PictureImage.flat`); other planes are taken as deviations from their
-median in the region, because pictures differ in exposure and colour.
+without its background, in deviations of the region (`PictureImage.flat`); other planes are taken as deviations from
+their median in the region, because pictures differ in exposure and colour.
 """
 
 from __future__ import annotations
