@@ -38,6 +38,7 @@ from overread.models import (
     SoftMILLogisticRegression,
     SoftMILPath,
     count_features,
+    take_sparsest,
 )
 from overread.simulate import CandidateCohort, candidate_cohort
 from overread.truth import merge_marks
@@ -102,9 +103,8 @@ def tune(
     for model in models:
         fit(model, training)
     scores = np.array([mean_sensitivity(model, validation) for model in models])
-    accepted = scores >= scores.max() - TOLERANCE
-    order = np.lexsort((-scores, [count_features(model) for model in models], ~accepted))
-    chosen = clone(settings[int(order[0])])
+    n_features = np.array([count_features(model) for model in models], dtype=float)
+    chosen = clone(settings[take_sparsest(scores, n_features, np.full(len(scores), TOLERANCE), 1.0)])
     fit(chosen, merged)
     return chosen
 

@@ -224,7 +224,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Cohort(Split):
-    """The whole study, without the images that were given up; nested: without a test set, cross-validated."""
+    """The whole study, without skipped images; nested: without a test set, cross-validated."""
 
     is_nested: bool = False
 

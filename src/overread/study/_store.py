@@ -232,7 +232,7 @@ JOURNAL = "manifest.journal"
 class Entry:
     """What is known of one image: digests of all that candidates and features depend on, and of its shard.
 
-    One that was given up has no shard, but the kind of its fault and the reason.
+    A skipped image has no shard, but the kind of its fault and the reason.
     """
 
     image_id: str
