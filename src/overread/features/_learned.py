@@ -163,7 +163,8 @@ class LearnedNetwork:
             self.unit_weights,
             self.unit_offsets,
         )
-        score = units @ self.score_weights + np.float32(self.score_offset)
+        # Not a matrix product: BLAS rounds a row otherwise beside other rows, and no candidate depends on others.
+        score = (units * self.score_weights).sum(axis=1) + np.float32(self.score_offset)
         return np.concatenate([units, score[:, None]], axis=1)
 
 
