@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from overread.bags import Bags, StoredInstances
-from overread.columns._file_columns import FileColumns, Scaling, read_ahead
+from overread.columns._file_columns import FileColumns, read_ahead
 from overread.errors import InputTypeError, InvalidInputError
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.models import _problem as scaling
@@ -114,7 +114,7 @@ def test_groups_are_read_and_columns_held_as_they_are_in_memory(problem):
 
 def test_columns_that_cannot_all_be_held_are_refused(problem):
     stored = problem[3]
-    columns = FileColumns(stored, np.arange(900), Scaling(*np.ones((3, 40))), 5 * 900 * 4)
+    columns = FileColumns(stored, np.arange(900), np.ones((3, 40)), 5 * 900 * 4)
     assert columns.capacity == 5
     with pytest.raises(InvalidInputError, match="6 columns of 900 rows do not fit in memory, 5 would"):
         columns.load(np.arange(6))

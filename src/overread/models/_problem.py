@@ -23,12 +23,14 @@ from threadpoolctl import ThreadpoolController
 
 from overread.bags import Bags, Matrix, SoftLabels, StoredInstances
 from overread.columns import (
+    NUMBERS,
     ClusterColumns,
     Columns,
     FileColumns,
     MemoryColumns,
     constant_share,
     describe_columns,
+    find_scaling,
     standardize_rows,
 )
 from overread.errors import DataWarning, InvalidInputError
@@ -108,11 +110,9 @@ def make_design(
         for first in range(0, n, ROWS_PER_BLOCK):
             block = slice(first, first + ROWS_PER_BLOCK)
             Xt[:, block] = X[order[block]].T
-    means, scales, norms, largest = (np.empty(d) for _ in range(4))
-    standardize_rows(Xt, weight, center, standardize, constant_share(X.dtype), means, scales, norms, largest)
-    if not standardize:
-        _refuse_overflow(np.where(scales > 0, largest, 0.0))
-    return FitDesign(MemoryColumns(Xt), means, scales, norms, _find_vanishing(largest, X.dtype))
+    numbers = np.empty((len(NUMBERS), d))
+    standardize_rows(Xt, weight, center, standardize, constant_share(X.dtype), *numbers)
+    return _finish_design(MemoryColumns(Xt), numbers, X.dtype, standardize=standardize)
 
 
 def _make_stored_design(
@@ -130,20 +130,29 @@ def _make_stored_design(
     if X.client is None:
         everything = range(X.shape[1])
         numbers = describe_columns(X, everything, order, weight, center=center, standardize=standardize)
-        columns = FileColumns(X, order, numbers.scaling(standardize=standardize), room.columns, room.sample)
+        scaling = find_scaling(numbers, standardize=standardize)
+        columns = FileColumns(X, order, scaling, room.columns, room.sample)
         columns.n_read = X.shape[1]
     else:
         columns = ClusterColumns(X, order, weight, room.columns, room.columns + room.sample)
         numbers = columns.describe(center=center, standardize=standardize)
-        columns.standardize(numbers.scaling(standardize=standardize))
-    if not standardize:
-        _refuse_overflow(np.where(numbers.scales > 0, numbers.largest, 0.0))
-    vanishing = _find_vanishing(numbers.largest, X.dtype)
-    return FitDesign(columns, numbers.means, numbers.scales, numbers.norms, vanishing)
+        columns.standardize(find_scaling(numbers, standardize=standardize))
+    return _finish_design(columns, numbers, X.dtype, standardize=standardize)
 
 
-def _find_vanishing(largest: Floats, dtype: np.dtype[np.floating]) -> NDArray[np.int64]:
-    return np.flatnonzero((largest > 0) & (largest < float(np.finfo(dtype).tiny)))
+def _finish_design(
+    columns: Columns, numbers: Floats, dtype: np.dtype[np.floating], *, standardize: bool
+) -> FitDesign:
+    """Make the design of standardized columns; refuse those whose products would overflow without scaling."""
+    means, scales, norms, largest = numbers
+    used = np.where(scales > 0, largest, 0.0)
+    if not standardize and used.max() > LARGEST_UNSCALED:
+        raise InvalidInputError(
+            f"column {used.argmax()} of X reaches {used.max():.3g}; products would overflow. "
+            "Use standardize=True"
+        )
+    vanishing = np.flatnonzero((largest > 0) & (largest < float(np.finfo(dtype).tiny)))
+    return FitDesign(columns, means, scales, norms, vanishing)
 
 
 def _share_design(
@@ -163,15 +172,6 @@ def _share_design(
     if center and not (np.abs(means) <= SMALL_MEAN * spreads).all():
         return None
     return FitDesign(MemoryColumns(X.T), np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))
-
-
-def _refuse_overflow(largest: Floats) -> None:
-    """Refuse columns whose products would overflow without scaling."""
-    if largest.max() > LARGEST_UNSCALED:
-        raise InvalidInputError(
-            f"column {largest.argmax()} of X reaches {largest.max():.3g}; products would overflow. "
-            "Use standardize=True"
-        )
 
 
 # Mean loss below which hard labels count as separated; set by judgement.
@@ -258,12 +258,12 @@ def seed_of(random_state: Any) -> int:
     return int(check_number(random_state, "random_state", high=2**63 - 1, integer=True))
 
 
-def read_options(estimator: Any, *, n_init: int = 1) -> SolverOptions:
+def read_options(estimator: Any) -> SolverOptions:
     """Read and check an estimator's parameters of the search."""
     return SolverOptions(
         tol=check_number(estimator.tol, "tol", high=1.0),
         max_iter=int(check_number(estimator.max_iter, "max_iter", integer=True)),
-        n_init=int(check_number(n_init, "n_init", low=1, integer=True)),
+        n_init=int(check_number(getattr(estimator, "n_init", 1), "n_init", low=1, integer=True)),
         seed=seed_of(estimator.random_state),
     )
 
@@ -382,7 +382,6 @@ def make_report(
     solver: NewtonSolver,
     solution: Solution,
     alpha: float,
-    alpha_max: float,
     options: SolverOptions,
     start_objectives: tuple[float, ...],
 ) -> FitReport:
@@ -391,7 +390,7 @@ def make_report(
     low, high = min(start_objectives), max(start_objectives)
     return FitReport(
         alpha=alpha,
-        alpha_max=alpha_max,
+        alpha_max=problem.alpha_max,
         objective=problem.unit * solution.objective,
         loss=problem.unit * solution.loss,
         kkt_residual=solution.relative_violation,

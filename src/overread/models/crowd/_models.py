@@ -27,7 +27,6 @@ from overread.models._saving import (
     Integer,
     IntegerArray,
     Names,
-    Record,
     SavedModel,
 )
 from overread.models._soft import SoftMILLogisticRegression
@@ -292,7 +291,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         "scale_": FloatArray("d"),
         "alpha_": Float(),
         "alpha_max_": Float(),
-        "fit_report_": Record(FitReport),
+        "fit_report_": Field(FitReport),
         **ReaderSkills.skill_fields,
     }
 

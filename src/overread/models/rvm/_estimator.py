@@ -18,7 +18,7 @@ from overread.errors import DataWarning, InvalidInputError
 from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._problem import FitProblem, check_number, prepare, single_threaded_blas
 from overread.models._report import RVMReport
-from overread.models._saving import LINEAR_FIELDS, Field, FloatArray, Integer, Record, SavedModel
+from overread.models._saving import LINEAR_FIELDS, Field, FloatArray, Integer, SavedModel
 from overread.models.loss._bag_loss import PoolingName
 from overread.models.rvm._evidence import (
     SMALLEST_ALPHA,
@@ -114,7 +114,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
         "n_iter_": Integer(),
-        "fit_report_": Record(RVMReport),
+        "fit_report_": Field(RVMReport),
     }
 
     update: UpdateName = "mackay"
