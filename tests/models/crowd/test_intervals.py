@@ -9,10 +9,7 @@ from tests.golden.crowd_problems import make_crowd
 
 from overread.models import DawidSkene
 from overread.models.crowd._em import (
-    LabelPart,
     Prior,
-    Priors,
-    Skills,
     VoteList,
     expect,
     logit_interval,
@@ -41,20 +38,17 @@ def test_variances_are_those_of_the_likelihood(prior):
 
     def minus_log_posterior(theta):
         alpha, bet, pi = expit(theta[:R]), expit(theta[R : 2 * R]), float(expit(theta[-1]))
-        likelihood = expect(VoteList(votes), Skills(alpha, bet), np.log(pi), np.log1p(-pi))[1]
+        likelihood = expect(VoteList(votes), np.stack([alpha, bet]), np.log(pi), np.log1p(-pi))[1]
         return -likelihood - beta.log_density(expit(theta))
 
     theta = np.concatenate([logit(model.sensitivity_), logit(model.specificity_), [logit(model.prevalence_)]])
     expected = np.diag(np.linalg.inv(second_differences(minus_log_posterior, theta)))
-    part = LabelPart(
-        np.ones((300, 1)), np.array([[(300 + beta.weight) * model.prevalence_ * (1 - model.prevalence_)]])
-    )
-    skills = Skills(model.sensitivity_, model.specificity_)
-    found = observed_information(votes, model.posterior_, skills, Priors(beta, beta), part)
-    np.testing.assert_allclose(found.sensitivity, expected[:R], rtol=1e-3)
-    np.testing.assert_allclose(found.specificity, expected[R : 2 * R], rtol=1e-3)
-    np.testing.assert_allclose(found.labels, expected[-1:], rtol=1e-3)
-    assert 0 < found.share < 1
+    information = (300 + beta.weight) * model.prevalence_ * (1 - model.prevalence_)
+    part = np.ones((300, 1)), np.array([[information]])
+    skills = np.stack([model.sensitivity_, model.specificity_])
+    *found, share = observed_information(votes, model.posterior_, skills, (beta, beta), part)
+    np.testing.assert_allclose(np.concatenate(found, axis=None), expected, rtol=1e-3)
+    assert 0 < share < 1
 
 
 def test_with_known_labels_it_is_the_interval_of_a_share():
@@ -75,16 +69,15 @@ def test_wide_and_tall_votes_agree():
     random = np.random.default_rng(0)
     votes = make_crowd(n_bags=9, n_readers=30, votes_per_bag=20, seed=1).votes
     mu = random.uniform(0.005, 0.02, 9)
-    skills = Skills(random.uniform(0.6, 0.9, 30), random.uniform(0.6, 0.9, 30))
-    priors, part = Priors(Prior(20, 20), Prior(20, 20)), LabelPart(np.ones((9, 1)), np.array([[2.0]]))
+    skills = random.uniform(0.6, 0.9, (2, 30))
+    priors, part = (Prior(20, 20), Prior(20, 20)), (np.ones((9, 1)), np.array([[2.0]]))
     wide = observed_information(votes, mu, skills, priors, part)
     # Bags without votes and with a certain label add nothing, but make the matrix tall.
     tall_votes = np.vstack([votes, np.full((100, 30), np.nan)])
-    tall_part = LabelPart(np.vstack([part.difference, np.zeros((100, 1))]), part.information)
+    tall_part = np.vstack([part[0], np.zeros((100, 1))]), part[1]
     tall = observed_information(tall_votes, np.append(mu, np.ones(100)), skills, priors, tall_part)
-    np.testing.assert_allclose(wide.sensitivity, tall.sensitivity, rtol=1e-9)
-    np.testing.assert_allclose(wide.labels, tall.labels, rtol=1e-9)
-    assert wide.share == pytest.approx(tall.share, abs=1e-9)
+    for one, other in zip(wide, tall, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
 def test_limits_of_a_share():

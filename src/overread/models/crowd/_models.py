@@ -31,8 +31,8 @@ from overread.models._saving import (
 )
 from overread.models._soft import SoftMILLogisticRegression
 from overread.models.crowd._em import (
+    NOT_DETERMINED,
     EMResult,
-    Information,
     LabelPart,
     LabelStep,
     Prior,
@@ -100,39 +100,36 @@ class ReaderSkills(SavedModel):
         priors: Priors,
         label_step: Callable[[Floats], LabelStep],
         label_part: Callable[[Floats], LabelPart],
-    ) -> Information:
-        """Keep the result of EM with intervals, and warn; return the information that the intervals are from."""
+    ) -> Floats:
+        """Keep the result of EM with intervals, and warn; return the variances of the labels' parameters."""
         read = ~np.isnan(votes.matrix)
         self.posterior_, self.objectives_ = result.posterior, result.objectives
         self.n_iter_, self.converged_ = len(result.objectives) - 1, result.converged
         self.reader_ids_ = _as_text(votes.reader_ids)
         self.n_votes_, self.n_marked_ = read.sum(axis=0), (votes.matrix == 1).sum(axis=0)
         self.expected_positives_ = result.posterior @ read
-        self.sensitivity_, self.specificity_ = result.skills.sensitivity, result.skills.specificity
-        at_estimate = observed_information(
-            votes.matrix, result.posterior, result.skills, priors, label_part(result.posterior)
+        self.sensitivity_, self.specificity_ = result.skills
+        wider = (priors[0].with_half_a_vote(), priors[1].with_half_a_vote())
+        limits = {"tol": INTERVAL_TOL, "max_rounds": INTERVAL_ROUNDS}
+        shrunk = run_em(votes.matrix, result.posterior, wider, label_step, **limits)
+        (*_, share), (of_skills, of_labels, _) = (
+            observed_information(votes.matrix, at.posterior, at.skills, own, label_part(at.posterior))
+            for at, own in ((result, priors), (shrunk, wider))
         )
-        shrunk_priors = priors.with_half_a_vote()
-        shrunk = run_em(
-            votes.matrix,
-            result.posterior,
-            shrunk_priors,
-            label_step,
-            tol=INTERVAL_TOL,
-            max_rounds=INTERVAL_ROUNDS,
-        )
-        information = observed_information(
-            votes.matrix, shrunk.posterior, shrunk.skills, shrunk_priors, label_part(shrunk.posterior)
-        )
-        for name in ("sensitivity", "specificity"):
-            estimate, centre = getattr(self, f"{name}_"), getattr(shrunk.skills, name)
-            low, high = logit_interval(centre, getattr(information, name))
-            limits = np.column_stack([np.minimum(low, estimate), np.maximum(high, estimate)])
-            setattr(self, f"{name}_interval_", limits)
-        has_priors = min(priors.sensitivity.weight, priors.specificity.weight) > 0
-        self.determined_ = at_estimate.determined and (has_priors or _can_be_determined(read))
+        low, high = logit_interval(shrunk.skills, of_skills)
+        low, high = np.minimum(low, result.skills), np.maximum(high, result.skills)
+        self.sensitivity_interval_, self.specificity_interval_ = np.stack([low, high], axis=-1)
+        has_priors = min(prior.weight for prior in priors) > 0
+        self.determined_ = share > NOT_DETERMINED and (has_priors or _can_be_determined(read))
         warn_about_crowd(result, self.reader_skills_, determined=self.determined_)
-        return information
+        return of_labels
+
+
+def _read_priors(estimator: Any) -> Priors:
+    """Read and check an estimator's priors."""
+    names = ("sensitivity_prior", "specificity_prior")
+    sensitivity, specificity = (prior_of(getattr(estimator, name), name) for name in names)
+    return sensitivity, specificity
 
 
 def _can_be_determined(read: NDArray[np.bool_]) -> bool:
@@ -208,7 +205,7 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     def fit(self, votes: Any, y: None = None) -> DawidSkene:
         """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
         read = read_votes(votes)
-        priors = Priors.of(self)
+        priors = _read_priors(self)
         prevalence_prior = prior_of(self.prevalence_prior, "prevalence_prior")
         tol = check_number(self.tol, "tol", high=1.0)
         rounds = int(check_number(self.max_iter, "max_iter", low=1, integer=True))
@@ -217,8 +214,8 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         result = run_em(read.matrix, start, priors, labels.step, tol=tol, max_rounds=rounds)
         self.prevalence_ = labels.rate
         shrunk = _Prevalence(prevalence_prior.with_half_a_vote())
-        information = self._keep_skills(read, result, priors, shrunk.step, shrunk.part)
-        low, high = logit_interval(shrunk.rate, information.labels[0])
+        of_labels = self._keep_skills(read, result, priors, shrunk.step, shrunk.part)
+        low, high = logit_interval(shrunk.rate, of_labels[0])
         self.prevalence_interval_ = np.array([min(low, self.prevalence_), max(high, self.prevalence_)])
         return self
 
@@ -235,12 +232,12 @@ class _Prevalence:
         with np.errstate(divide="ignore"):
             log_p, log_q = np.log(self.rate), np.log1p(-self.rate)
         shape = np.ones(len(posterior))
-        return LabelStep(log_p * shape, log_q * shape, self.prior.log_density(self.rate))
+        return log_p * shape, log_q * shape, self.prior.log_density(self.rate)
 
     def part(self, posterior: Floats) -> LabelPart:
         rate = float(self.prior.mode(posterior.sum(), len(posterior)))
         information = (len(posterior) + self.prior.weight) * rate * (1.0 - rate)
-        return LabelPart(np.ones((len(posterior), 1)), np.array([[information]]))
+        return np.ones((len(posterior), 1)), np.array([[information]])
 
 
 @dataclass(eq=False, repr=False)
@@ -326,7 +323,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         read = read_votes(votes)
         if len(read.matrix) != len(given):
             raise InvalidInputError(f"votes on {len(read.matrix)} bags for {len(given)} bags of X")
-        priors = Priors.of(self)
+        priors = _read_priors(self)
         round_tol = check_number(self.round_tol, "round_tol", high=1.0)
         rounds = int(check_number(self.max_rounds, "max_rounds", low=1, integer=True))
         model = make_alike(SoftMILLogisticRegression, self, warm_start=True)
@@ -344,9 +341,12 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         warn_about(model.fit_report_)
         # The weights stay as they are where half a vote is added: it hardly moves them, and a fit costs much.
         log_q, log_p = model.predict_log_proba(given).T
-        fixed = LabelStep(log_p, log_q, 0.0)
         self._keep_skills(
-            read, result, priors, lambda _: fixed, lambda posterior: label_part(model, given, posterior)
+            read,
+            result,
+            priors,
+            lambda _: (log_p, log_q, 0.0),
+            lambda posterior: label_part(model, given, posterior),
         )
         return self
 
@@ -359,4 +359,4 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         log_q, log_p = model.predict_log_proba(bags).T
         penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
         strength = len(bags) * model.alpha_
-        return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))
+        return log_p, log_q, -strength * find_penalty(self.penalty).value(penalized)
