@@ -207,7 +207,14 @@ class FitProblem:
 
     def solver(self, seed: int, *, loss: BagLoss | None = None) -> NewtonSolver:
         """Return a solver of this loss, or of a stand-in for it, standing at w = 0."""
-        solver = self._solver(seed, loss or self.loss)
+        solver = NewtonSolver(
+            self.design.columns,
+            loss or self.loss,
+            self.penalty,
+            fit_intercept=self.fit_intercept,
+            norms=self.design.norms,
+            seed=seed,
+        )
         known = self._null_gradient if loss is None else None
         solver.start(np.zeros(self.design.columns.n_features), self.null, gradient=known)
         return solver
@@ -219,19 +226,9 @@ class FitProblem:
 
     @cached_property
     def _null_gradient(self) -> Floats:
-        solver = self._solver(0, self.loss)
-        solver.start(np.zeros(self.design.columns.n_features), self.null)
-        return solver.point.gradient
-
-    def _solver(self, seed: int, loss: BagLoss) -> NewtonSolver:
-        return NewtonSolver(
-            self.design.columns,
-            loss,
-            self.penalty,
-            fit_intercept=self.fit_intercept,
-            norms=self.design.norms,
-            seed=seed,
-        )
+        residual = np.empty(self.loss.n_rows)
+        self.loss.value(np.full(self.loss.n_rows, self.null), residual)
+        return self.design.columns.dot(np.arange(self.design.columns.n_features), residual)
 
     def is_separated(self, solution: Solution) -> bool:
         """Whether hard labels are met so well that the loss is near rounding: nothing but alpha bounds w."""

@@ -76,8 +76,9 @@ def test_wide_and_tall_votes_agree():
     tall_votes = np.vstack([votes, np.full((100, 30), np.nan)])
     tall_part = np.vstack([part[0], np.zeros((100, 1))]), part[1]
     tall = observed_information(tall_votes, np.append(mu, np.ones(100)), skills, priors, tall_part)
-    for one, other in zip(wide, tall, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    for one, other in zip(wide[:2], tall[:2], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    assert wide[2] == pytest.approx(tall[2], abs=1e-9)
 
 
 def test_limits_of_a_share():

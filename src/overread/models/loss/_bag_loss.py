@@ -146,6 +146,11 @@ class BagLoss:
         )
 
     @property
+    def coupled(self) -> tuple[Ints, Floats, Floats, Floats, int]:
+        """What compiled loops over the coupled bags take."""
+        return self.offsets, self.weight, self.label, self.exponent, self.pooling
+
+    @property
     def n_plain(self) -> int:
         """Number of plain rows; the coupled rows follow them."""
         return len(self.plain_weight)
@@ -165,9 +170,7 @@ class BagLoss:
         n = self.n_plain
         total = _kernels.plain_terms(z[:n], self.plain_weight, self.plain_label, residual[:n])
         if len(self.weight):
-            total += _kernels.bag_terms(
-                z[n:], self.offsets, self.weight, self.label, self.exponent, self.pooling, residual[n:]
-            )
+            total += _kernels.bag_terms(z[n:], *self.coupled, residual[n:])
         return total
 
     def plain_curvature(self, z: Floats) -> Floats:
@@ -184,18 +187,8 @@ class BagLoss:
         """
         n_coupled = self.n_rows - self.n_plain
         curvature = BagCurvature(np.empty(n_coupled), np.empty(n_coupled), np.empty(len(self.weight)))
-        _kernels.bag_curvature(
-            z[self.n_plain :],
-            self.offsets,
-            self.weight,
-            self.label,
-            self.exponent,
-            self.pooling,
-            safe,
-            curvature.diagonal,
-            curvature.direction,
-            curvature.strength,
-        )
+        written = curvature.diagonal, curvature.direction, curvature.strength
+        _kernels.bag_curvature(z[self.n_plain :], *self.coupled, safe, *written)
         return curvature
 
 

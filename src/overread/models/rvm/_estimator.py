@@ -21,11 +21,11 @@ from overread.models._report import RVMReport
 from overread.models._saving import LINEAR_FIELDS, Field, FloatArray, Integer, SavedModel
 from overread.models.loss._bag_loss import PoolingName
 from overread.models.rvm._evidence import (
+    ROUND_TOL,
     SMALLEST_ALPHA,
     UPDATES,
     Rounds,
     UpdateName,
-    find_first_posterior,
     left_out_gain,
     maximize_evidence,
     screen_features,
@@ -277,7 +277,8 @@ def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_w
         shared, entered = models[0]._search(problem)
         first = None
         if settings[0]["update"] != "fixed" and settings[0]["max_rounds"]:
-            first = find_first_posterior(shared, settings[0]["alpha_init"])
+            # What all prune bounds have in common: no feature has left yet.
+            first = shared.minimize(np.full(len(shared.kept), settings[0]["alpha_init"]), tol=ROUND_TOL)
         for model, own in zip(models, settings, strict=True):
             search = shared.branch()
             rounds = maximize_evidence(search, first, **own)
