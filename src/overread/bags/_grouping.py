@@ -351,8 +351,14 @@ def make_bags(
     matrix = read_features(features)
     if len(matrix) > len(candidates):
         matrix.find_rows(grouping.image_ids, grouping.candidate_ids)
-        raise TableError(f"features: {len(matrix)} rows for {len(candidates)} candidates; drop the others")
+    _refuse_strangers(len(matrix), candidates)
     return grouping.make_bags(matrix, labels=labels, readings=readings, n_max=n_max, images=images)
+
+
+def _refuse_strangers(n_rows: int, candidates: pd.DataFrame) -> None:
+    """Refuse features of more than the candidates."""
+    if n_rows > len(candidates):
+        raise TableError(f"features: {n_rows} rows for {len(candidates)} candidates; drop the others")
 
 
 def _share_objects(column: pd.Series[Any]) -> NDArray[Any]:
@@ -443,8 +449,6 @@ def reader_bags(
     grouping = replace(group_candidates(candidates, truth, rule=rule), feature_rows=feature_rows)
     if isinstance(features, pd.DataFrame):
         require_columns(features, "features", KEYS)
-        n_rows = int(features["image_id"].isin(candidates["image_id"]).sum())
-        if n_rows > len(candidates):
-            raise TableError(f"features: {n_rows} rows for {len(candidates)} candidates; drop the others")
+        _refuse_strangers(int(features["image_id"].isin(candidates["image_id"]).sum()), candidates)
         features = read_features(features)
     return ReaderBags(grouping, features, readings, images=images, with_ids=with_ids)

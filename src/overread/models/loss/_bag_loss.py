@@ -37,7 +37,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.bags import Bags, SoftLabels, read_labels
+from overread.bags import Bags, SoftLabels, read_labels, read_weights
 from overread.errors import InvalidInputError
 from overread.models.loss import _kernels
 
@@ -196,28 +196,6 @@ NormalizationName = Literal["none", "bags", "class"]
 NORMALIZATIONS = ("none", "bags", "class")
 
 
-def check_weights(weight: object, n_bags: int, name: str) -> NDArray[np.float64]:
-    """Return one finite weight >= 0 per bag, not all zero; None means ones."""
-    if weight is None:
-        return np.ones(n_bags)
-    try:
-        values = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must be numbers: {error}") from error
-    if values.ndim == 0:
-        values = np.full(n_bags, values)
-    if values.shape != (n_bags,):
-        raise InvalidInputError(
-            f"{name} has shape {values.shape}; give one weight for each of the {n_bags} bags"
-        )
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if wrong.size:
-        raise InvalidInputError(f"{name}[{wrong[0]}] is {values[wrong[0]]}; weights must be finite and >= 0")
-    if not values.any():
-        raise InvalidInputError(f"{name} is zero for every bag: at least one weight must be positive")
-    return values
-
-
 def bag_weights(
     labels: NDArray[np.float64],
     sample_weight: NDArray[np.float64],
@@ -261,10 +239,10 @@ def weigh_bags(
         raise InvalidInputError(
             f"y has {len(labels.probability)} labels for {len(bags)} bags: inconsistent numbers of samples"
         )
-    repetitions = check_weights(sample_weight, len(bags), "sample_weight")
+    repetitions = read_weights(sample_weight, len(bags), "sample_weight")
     if reader_weight is None:
         reader_weight = bags.reader_weight
-    readers = check_weights(reader_weight, len(bags), "reader_weight")
+    readers = read_weights(reader_weight, len(bags), "reader_weight")
     weight = bag_weights(labels.probability, repetitions, readers, normalization)
     total = float(weight.sum())
     if not (np.isfinite(total) and total > 0):
