@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from small_tables import candidate, ground_truth
+from tests.bags.small_tables import candidate, ground_truth
 
 from overread.bags import Bags, group_candidates, make_bags, read_features, score_table, truth_without_bag
 from overread.errors import InvalidInputError, TableError

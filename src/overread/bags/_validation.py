@@ -451,17 +451,17 @@ def refuse_shared(parts: Sequence[NDArray[Any] | None], what: str) -> None:
         seen |= ids
 
 
-def require_columns(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Refuse a table that lacks a column."""
+def require_columns(
+    table: pd.DataFrame, name: str, columns: Sequence[str], *, key: Sequence[str] = ()
+) -> None:
+    """Refuse a table that lacks a column, or has two rows of one key."""
     for column in columns:
         if column not in table:
             raise TableError(f"{name}: no column {column}; it has {', '.join(map(str, table.columns[:20]))}")
-
-
-def refuse_repeated(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
-    """Refuse a table with two rows of one key."""
-    repeated = np.flatnonzero(table.duplicated(list(keys)).to_numpy())
+    if not key:
+        return
+    repeated = np.flatnonzero(table.duplicated(list(key)).to_numpy())
     if len(repeated):
         row = table.iloc[repeated[0]]
-        found = ", ".join(f"{key} {row[key]!r}" for key in keys)
+        found = ", ".join(f"{column} {row[column]!r}" for column in key)
         raise TableError(f"{name} row {repeated[0]}: {found} is there twice; one row each")

@@ -31,7 +31,7 @@ from overread._terminal import say
 from overread.bags import StoredInstances
 from overread.columns._columns import Columns
 from overread.columns._file_columns import FileColumns, describe_columns
-from overread.errors import InvalidInputError, MissingExtraError, OverreadError, StorageError
+from overread.errors import InvalidInputError, OverreadError, StorageError, require_extra
 
 Answer = TypeVar("Answer")
 
@@ -236,10 +236,9 @@ def _collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
 
     It takes a task that was on several workers when they died for the cause; here it is not.
     """
-    try:
-        from distributed.scheduler import KilledWorker
-    except ImportError as error:
-        raise MissingExtraError("a fit on a cluster needs: pip install overread[cluster]") from error
+    require_extra("cluster", "a fit on a cluster")
+    from distributed.scheduler import KilledWorker
+
     wait_with_workers(client, partial(_await_all, list(futures.values())))
     answers: dict[int, Any] = {}
     with contextlib.suppress(KilledWorker):

@@ -30,21 +30,7 @@ from overread.models._saving import (
     SavedModel,
 )
 from overread.models._soft import SoftMILLogisticRegression
-from overread.models.crowd._em import (
-    NOT_DETERMINED,
-    EMResult,
-    LabelPart,
-    LabelStep,
-    Prior,
-    Priors,
-    label_part,
-    logit_interval,
-    majority,
-    observed_information,
-    prior_of,
-    run_em,
-    warn_about_crowd,
-)
+from overread.models.crowd import _em as em
 from overread.models.crowd._votes import Votes, read_votes
 from overread.models.loss._bag_loss import PoolingName
 
@@ -96,10 +82,10 @@ class ReaderSkills(SavedModel):
     def _keep_skills(
         self,
         votes: Votes,
-        result: EMResult,
-        priors: Priors,
-        label_step: Callable[[Floats], LabelStep],
-        label_part: Callable[[Floats], LabelPart],
+        result: em.EMResult,
+        priors: em.Priors,
+        label_step: Callable[[Floats], em.LabelStep],
+        label_part: Callable[[Floats], em.LabelPart],
     ) -> Floats:
         """Keep the result of EM with intervals, and warn; return the variances of the labels' parameters."""
         read = ~np.isnan(votes.matrix)
@@ -110,25 +96,25 @@ class ReaderSkills(SavedModel):
         self.expected_positives_ = result.posterior @ read
         self.sensitivity_, self.specificity_ = result.skills
         wider = (priors[0].with_half_a_vote(), priors[1].with_half_a_vote())
-        limits = {"tol": INTERVAL_TOL, "max_rounds": INTERVAL_ROUNDS}
-        shrunk = run_em(votes.matrix, result.posterior, wider, label_step, **limits)
+        start, matrix = result.posterior, votes.matrix
+        shrunk = em.run_em(matrix, start, wider, label_step, tol=INTERVAL_TOL, max_rounds=INTERVAL_ROUNDS)
         (*_, share), (of_skills, of_labels, _) = (
-            observed_information(votes.matrix, at.posterior, at.skills, own, label_part(at.posterior))
+            em.observed_information(matrix, at.posterior, at.skills, own, label_part(at.posterior))
             for at, own in ((result, priors), (shrunk, wider))
         )
-        low, high = logit_interval(shrunk.skills, of_skills)
+        low, high = em.logit_interval(shrunk.skills, of_skills)
         low, high = np.minimum(low, result.skills), np.maximum(high, result.skills)
         self.sensitivity_interval_, self.specificity_interval_ = np.stack([low, high], axis=-1)
         has_priors = min(prior.weight for prior in priors) > 0
-        self.determined_ = share > NOT_DETERMINED and (has_priors or _can_be_determined(read))
-        warn_about_crowd(result, self.reader_skills_, determined=self.determined_)
+        self.determined_ = share > em.NOT_DETERMINED and (has_priors or _can_be_determined(read))
+        em.warn_about_crowd(result, self.reader_skills_, determined=self.determined_)
         return of_labels
 
 
-def _read_priors(estimator: Any) -> Priors:
+def _read_priors(estimator: Any) -> em.Priors:
     """Read and check an estimator's priors."""
     names = ("sensitivity_prior", "specificity_prior")
-    sensitivity, specificity = (prior_of(getattr(estimator, name), name) for name in names)
+    sensitivity, specificity = (em.prior_of(getattr(estimator, name), name) for name in names)
     return sensitivity, specificity
 
 
@@ -206,16 +192,16 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
         read = read_votes(votes)
         priors = _read_priors(self)
-        prevalence_prior = prior_of(self.prevalence_prior, "prevalence_prior")
+        prevalence_prior = em.prior_of(self.prevalence_prior, "prevalence_prior")
         tol = check_number(self.tol, "tol", high=1.0)
         rounds = int(check_number(self.max_iter, "max_iter", low=1, integer=True))
-        start = majority(read.matrix)
+        start = em.majority(read.matrix)
         labels = _Prevalence(prevalence_prior)
-        result = run_em(read.matrix, start, priors, labels.step, tol=tol, max_rounds=rounds)
+        result = em.run_em(read.matrix, start, priors, labels.step, tol=tol, max_rounds=rounds)
         self.prevalence_ = labels.rate
         shrunk = _Prevalence(prevalence_prior.with_half_a_vote())
         of_labels = self._keep_skills(read, result, priors, shrunk.step, shrunk.part)
-        low, high = logit_interval(shrunk.rate, of_labels[0])
+        low, high = em.logit_interval(shrunk.rate, of_labels[0])
         self.prevalence_interval_ = np.array([min(low, self.prevalence_), max(high, self.prevalence_)])
         return self
 
@@ -223,18 +209,18 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
 class _Prevalence:
     """One probability of label 1 for all bags, `rate`."""
 
-    def __init__(self, prior: Prior) -> None:
+    def __init__(self, prior: em.Prior) -> None:
         self.prior = prior
         self.rate = 0.5
 
-    def step(self, posterior: Floats) -> LabelStep:
+    def step(self, posterior: Floats) -> em.LabelStep:
         self.rate = float(self.prior.mode(posterior.sum(), len(posterior)))
         with np.errstate(divide="ignore"):
             log_p, log_q = np.log(self.rate), np.log1p(-self.rate)
         shape = np.ones(len(posterior))
         return log_p * shape, log_q * shape, self.prior.log_density(self.rate)
 
-    def part(self, posterior: Floats) -> LabelPart:
+    def part(self, posterior: Floats) -> em.LabelPart:
         rate = float(self.prior.mode(posterior.sum(), len(posterior)))
         information = (len(posterior) + self.prior.weight) * rate * (1.0 - rate)
         return np.ones((len(posterior), 1)), np.array([[information]])
@@ -327,9 +313,9 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         round_tol = check_number(self.round_tol, "round_tol", high=1.0)
         rounds = int(check_number(self.max_rounds, "max_rounds", low=1, integer=True))
         model = make_alike(SoftMILLogisticRegression, self, warm_start=True)
-        result = run_em(
+        result = em.run_em(
             read.matrix,
-            majority(read.matrix),
+            em.majority(read.matrix),
             priors,
             lambda posterior: self._label_step(model, given, posterior),
             tol=round_tol,
@@ -346,11 +332,11 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
             result,
             priors,
             lambda _: (log_p, log_q, 0.0),
-            lambda posterior: label_part(model, given, posterior),
+            lambda posterior: em.label_part(model, given, posterior),
         )
         return self
 
-    def _label_step(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> LabelStep:
+    def _label_step(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> em.LabelStep:
         # Warnings concern a step on the way: the last certificate speaks for all.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -334,9 +334,9 @@ class NewtonSolver:
             return value
         # Each block of the working set is read from memory once and used twice.
         Xt, rows = held
-        moves = rows, rows[np.searchsorted(working, moved)], steps, intercept_step
+        places = rows[np.searchsorted(working, moved)]
         bags = self.loss.plain_weight, self.loss.plain_label, *self.loss.coupled
-        return fused_pass(Xt, *moves, *bags, point.z, point.residual, out)
+        return fused_pass(Xt, rows, places, steps, intercept_step, *bags, point.z, point.residual, out)
 
     def _read_gradient(self, columns: Ints) -> None:
         self.point.gradient[columns] = self.columns.dot(columns, self.point.residual)
