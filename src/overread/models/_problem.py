@@ -41,7 +41,7 @@ from overread.models._report import FitReport
 from overread.models.loss._bag_loss import BagLoss, find_pooling, weigh_bags
 from overread.models.solver._curvature import worth_sampling
 from overread.models.solver._newton import NewtonSolver, Solution
-from overread.models.solver._path import COARSE, FINE, Pace, descend, null_intercept, witness_loss
+from overread.models.solver._path import COARSE, FINE, descend, null_intercept, witness_loss
 
 Floats = NDArray[np.float64]
 
@@ -323,9 +323,7 @@ def single_threaded_blas() -> Iterator[None]:
         yield
 
 
-@cache
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
+_threadpools = cache(ThreadpoolController)
 
 
 def fit_one_alpha(
@@ -336,26 +334,28 @@ def fit_one_alpha(
     The default start, w = 0, is followed down at two paces where the problem is not convex. Returned with the solver
     that found it, and the objectives that all starts reached.
     """
+
+    def solve_from(w: Floats, b: float) -> Fit:
+        solver = problem.solver(options.seed)
+        solver.start(w, b)
+        return solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver
+
+    fits = []
     if start is not None and _is_better(problem, alpha, start):
-        fits = [_fit_from(problem, alpha, options, start)]
+        fits.append(solve_from(*start))
     else:
-        paces = (FINE,) if problem.loss.is_convex else (FINE, COARSE)
-        fits = [_descent(problem, alpha, options, pace) for pace in paces]
-    if not problem.loss.is_convex:
-        fits += [_witness_fit(problem, alpha, options, number) for number in range(1, options.n_init)]
+        for pace in (FINE,) if problem.loss.is_convex else (FINE, COARSE):
+            solver = problem.solver(options.seed)
+            found = descend(solver, alpha, tol=options.tol, max_iter=options.max_iter, pace=pace)
+            fits.append((found, solver))
+    for number in range(1, 1 if problem.loss.is_convex else options.n_init):
+        # From the convex fit to one random instance of each bag.
+        stand_in = witness_loss(problem.loss, np.random.default_rng([options.seed, number]))
+        rehearsal = problem.solver(options.seed, loss=stand_in)
+        first = descend(rehearsal, alpha, tol=FINE.tol, max_iter=options.max_iter)
+        fits.append(solve_from(first.w, first.b))
     solution, solver = min(fits, key=lambda fit: (not fit[0].converged, fit[0].objective))
     return solution, solver, tuple(problem.unit * reached.objective for reached, _ in fits)
-
-
-def _fit_from(problem: FitProblem, alpha: float, options: SolverOptions, start: Start) -> Fit:
-    solver = problem.solver(options.seed)
-    solver.start(*start)
-    return solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver
-
-
-def _descent(problem: FitProblem, alpha: float, options: SolverOptions, pace: Pace) -> Fit:
-    solver = problem.solver(options.seed)
-    return descend(solver, alpha, tol=options.tol, max_iter=options.max_iter, pace=pace), solver
 
 
 def _is_better(problem: FitProblem, alpha: float, start: Start) -> bool:
@@ -364,14 +364,6 @@ def _is_better(problem: FitProblem, alpha: float, start: Start) -> bool:
     null = solver.point.loss
     solver.start(*start)
     return solver.point.loss + alpha * problem.penalty.value(start[0]) < null
-
-
-def _witness_fit(problem: FitProblem, alpha: float, options: SolverOptions, number: int) -> Fit:
-    """Start from the convex fit to one random instance of each bag."""
-    random = np.random.default_rng([options.seed, number])
-    rehearsal = problem.solver(options.seed, loss=witness_loss(problem.loss, random))
-    first = descend(rehearsal, alpha, tol=FINE.tol, max_iter=options.max_iter)
-    return _fit_from(problem, alpha, options, (first.w, first.b))
 
 
 def make_report(

@@ -308,7 +308,13 @@ def to_document(model: SavedModel) -> dict[str, Any]:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    payload = _payload(model)
+    payload = {
+        "kind": model._kind,
+        "overread": overread.__version__,
+        "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
+        "parameters": _encode_parameters(model),
+        "fitted": _encode_fitted(model),
+    }
     try:
         return SEAL.close(payload)
     except ValueError as error:
@@ -349,16 +355,6 @@ def load_model(path: str | Path) -> Any:
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
     return from_document(parse_json(content, str(path), error=ModelFileError), str(path), content)
-
-
-def _payload(model: SavedModel) -> dict[str, Any]:
-    return {
-        "kind": model._kind,
-        "overread": overread.__version__,
-        "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
-        "parameters": _encode_parameters(model),
-        "fitted": _encode_fitted(model),
-    }
 
 
 def _encode_parameters(model: Any) -> dict[str, Any]:

@@ -105,8 +105,11 @@ class ReaderSkills(SavedModel):
         low, high = em.logit_interval(shrunk.skills, of_skills)
         low, high = np.minimum(low, result.skills), np.maximum(high, result.skills)
         self.sensitivity_interval_, self.specificity_interval_ = np.stack([low, high], axis=-1)
+        # Without three readers and a bag that two of them read there is always another fit; where estimates are 0 or 1
+        # the information does not show this.
+        can_be = bool(read.shape[1] >= FEWEST_READERS and read.sum(axis=1).max() >= FEWEST_VOTES)
         has_priors = min(prior.weight for prior in priors) > 0
-        self.determined_ = share > em.NOT_DETERMINED and (has_priors or _can_be_determined(read))
+        self.determined_ = share > em.NOT_DETERMINED and (has_priors or can_be)
         em.warn_about_crowd(result, self.reader_skills_, determined=self.determined_)
         return of_labels
 
@@ -116,14 +119,6 @@ def _read_priors(estimator: Any) -> em.Priors:
     names = ("sensitivity_prior", "specificity_prior")
     sensitivity, specificity = (em.prior_of(getattr(estimator, name), name) for name in names)
     return sensitivity, specificity
-
-
-def _can_be_determined(read: NDArray[np.bool_]) -> bool:
-    """Whether there are three readers and a bag that two of them read, without which there is always another fit.
-
-    Where estimates are 0 or 1 the information does not show this.
-    """
-    return bool(read.shape[1] >= FEWEST_READERS and read.sum(axis=1).max() >= FEWEST_VOTES)
 
 
 def _as_text(ids: pd.Index[Any]) -> NDArray[Any]:
