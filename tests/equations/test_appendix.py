@@ -184,7 +184,7 @@ def test_sigma_times_sigma_of_minus():
 def test_hard_negatives(problem):
     """g^new,-_mu(w) = x_mu,1 P_mu,1 and H^new,-_mu(w) = x_mu,1 x_mu,1' c_mu,1, of one instance.
 
-    The gradient is printed with x^t for x and j for 1: see docs/reference/errata.md. A larger one is the sum of its rows.
+    The gradient is printed with x^t for x and j for 1: see docs/reference/errata.md. A larger one is its rows' sum.
     """
     for row in problem.bags.instances[:4]:
         objective = SoftMILObjective(Bags.singletons(row[None]), [0.0], normalization="none")

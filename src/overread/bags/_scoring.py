@@ -162,8 +162,8 @@ def out_of_fold(
     X, labels = indexable(X, labels)
     splits = make_splits(cv, X, labels, groups)
     predicted = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_predict)(clone(estimator), X, labels, train, test, params or {}, method)
-        for train, test in splits
+        delayed(_fit_and_predict)(clone(estimator), X, labels, split, params or {}, method)
+        for split in splits
     )
     targets = [test for _, test in splits]
     if level == "instances":
@@ -211,14 +211,9 @@ def _refuse_unfair_splits(splits: list[Split], group: NDArray[np.int64], n_sampl
 
 
 def _fit_and_predict(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
-    params: dict[str, Any],
-    method: str,
+    estimator: Any, X: Any, y: Any, split: Split, params: dict[str, Any], method: str
 ) -> NDArray[Any]:
+    train, test = split
     chosen = {name: _cut(value, train, len(y)) for name, value in params.items()}
     estimator.fit(_take(X, train), _take(y, train), **chosen)
     return np.asarray(getattr(estimator, method)(_take(X, test)))

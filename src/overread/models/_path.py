@@ -15,16 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from overread._terminal import count_steps
 from overread.bags import Bags, make_splits
 from overread.errors import InvalidInputError
+from overread.models import _problem as fitting
 from overread.models._base import LinearBagClassifier, bags_to_score, linear_scores, make_alike, read_bags
 from overread.models._plots import plot_path
-from overread.models._problem import (
-    check_number,
-    make_report,
-    prepare,
-    read_options,
-    single_threaded_blas,
-    warn_about,
-)
 from overread.models._report import FitReport
 from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, SavedModel
 from overread.models._soft import SoftMILLogisticRegression, SoftParameters
@@ -153,15 +146,15 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
             Called with a `PathProgress` after each penalty.
         """
         given = read_bags(self, X, bags, reset=True)
-        options = read_options(self)
-        problem = prepare(self, given, y, sample_weight, reader_weight)
+        options = fitting.read_options(self)
+        problem = fitting.prepare(self, given, y, sample_weight, reader_weight)
         solver = problem.solver(options.seed)
         self.alpha_max_ = problem.alpha_max
         self.alphas_ = self._grid(self.alpha_max_)
 
         self.classes_ = problem.labels.classes
         coefs, intercepts, reports = [], [], []
-        with single_threaded_blas():
+        with fitting.single_threaded_blas():
             for index, alpha in enumerate(count_steps("penalties", self.alphas_)):
                 solution = solver.solve(
                     alpha * problem.alpha_unit, tol=options.tol, max_iter=options.max_iter
@@ -170,7 +163,7 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
                 coefs.append(coefficients)
                 intercepts.append(intercept)
                 objectives = (problem.unit * solution.objective,)
-                report = make_report(problem, solver, solution, float(alpha), options, objectives)
+                report = fitting.make_report(problem, solver, solution, float(alpha), options, objectives)
                 reports.append(report)
                 if callback is not None:
                     callback(PathProgress(index, len(self.alphas_), report))
@@ -180,13 +173,13 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
         self.objectives_ = np.array([report.objective for report in reports])
         self.n_features_ = np.array([report.n_features for report in reports])
         for report in reports:
-            warn_about(report)
+            fitting.warn_about(report)
         return self
 
     def _grid(self, alpha_max: float) -> Floats:
         if self.alphas is None:
-            n_alphas = int(check_number(self.n_alphas, "n_alphas", low=1, integer=True))
-            ratio = check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
+            n_alphas = int(fitting.check_number(self.n_alphas, "n_alphas", low=1, integer=True))
+            ratio = fitting.check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
             return alpha_grid(alpha_max, n_alphas, ratio)
         try:
             values = np.asarray(self.alphas, dtype=np.float64)
@@ -200,7 +193,7 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
         self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None
     ) -> Floats:
         """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
-        problem = prepare(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
+        problem = fitting.prepare(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
         return self._grid(problem.alpha_max)
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:

@@ -10,17 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
+from overread.models import _problem as fitting
 from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._penalties import Penalty
-from overread.models._problem import (
-    check_number,
-    fit_one_alpha,
-    make_report,
-    prepare,
-    read_options,
-    single_threaded_blas,
-    warn_about,
-)
 from overread.models._report import FitReport
 from overread.models._saving import LINEAR_FIELDS, Field, Float, FloatArray, Integer, SavedModel
 from overread.models.loss._bag_loss import NormalizationName, PoolingName
@@ -160,16 +152,16 @@ class SoftMILLogisticRegression(
             The paper's a = n / n_max; leaves M alone. By default what the `Bags` carry.
         """
         given = read_bags(self, X, bags, reset=True)
-        options = read_options(self)
-        alpha = None if self.alpha is None else check_number(self.alpha, "alpha")
+        options = fitting.read_options(self)
+        alpha = None if self.alpha is None else fitting.check_number(self.alpha, "alpha")
         start = self._warm_start()
-        problem = prepare(self, given, y, sample_weight, reader_weight)
+        problem = fitting.prepare(self, given, y, sample_weight, reader_weight)
         self.alpha_max_ = problem.alpha_max
         self.alpha_ = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else alpha
         if start is not None:
             start = problem.design.from_user(*start)
-        with single_threaded_blas():
-            solution, solver, objectives = fit_one_alpha(
+        with fitting.single_threaded_blas():
+            solution, solver, objectives = fitting.fit_one_alpha(
                 problem, self.alpha_ * problem.alpha_unit, options, start
             )
         self.classes_ = problem.labels.classes
@@ -177,8 +169,8 @@ class SoftMILLogisticRegression(
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
         self.mean_, self.scale_ = problem.design.center, problem.design.scale
         self.n_iter_ = max(1, solution.n_iter)
-        self.fit_report_ = make_report(problem, solver, solution, self.alpha_, options, objectives)
-        warn_about(self.fit_report_)
+        self.fit_report_ = fitting.make_report(problem, solver, solution, self.alpha_, options, objectives)
+        fitting.warn_about(self.fit_report_)
         return self
 
     def _warm_start(self) -> tuple[Floats, float] | None:

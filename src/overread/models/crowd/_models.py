@@ -14,21 +14,12 @@ from sklearn.base import BaseEstimator
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
+from overread.models import _saving as saving
 from overread.models._base import LinearBagClassifier, make_alike, read_bags
 from overread.models._penalties import Penalty, find_penalty
 from overread.models._problem import check_number, warn_about
 from overread.models._report import FitReport
-from overread.models._saving import (
-    LINEAR_FIELDS,
-    Field,
-    Flag,
-    Float,
-    FloatArray,
-    Integer,
-    IntegerArray,
-    Names,
-    SavedModel,
-)
+from overread.models._saving import LINEAR_FIELDS, Field, SavedModel
 from overread.models._soft import SoftMILLogisticRegression
 from overread.models.crowd import _em as em
 from overread.models.crowd._votes import Votes, read_votes
@@ -44,19 +35,19 @@ class ReaderSkills(SavedModel):
     """Skills of readers with their intervals, kept as arrays and shown as a table."""
 
     skill_fields: ClassVar[Mapping[str, Field]] = {
-        "posterior_": FloatArray("n"),
-        "objectives_": FloatArray("k"),
-        "n_iter_": Integer(),
-        "converged_": Flag(),
-        "determined_": Flag(),
-        "reader_ids_": Names("R"),
-        "n_votes_": IntegerArray("R"),
-        "n_marked_": IntegerArray("R"),
-        "expected_positives_": FloatArray("R"),
-        "sensitivity_": FloatArray("R"),
-        "sensitivity_interval_": FloatArray("R", 2),
-        "specificity_": FloatArray("R"),
-        "specificity_interval_": FloatArray("R", 2),
+        "posterior_": saving.FloatArray("n"),
+        "objectives_": saving.FloatArray("k"),
+        "n_iter_": saving.Integer(),
+        "converged_": saving.Flag(),
+        "determined_": saving.Flag(),
+        "reader_ids_": saving.Names("R"),
+        "n_votes_": saving.IntegerArray("R"),
+        "n_marked_": saving.IntegerArray("R"),
+        "expected_positives_": saving.FloatArray("R"),
+        "sensitivity_": saving.FloatArray("R"),
+        "sensitivity_interval_": saving.FloatArray("R", 2),
+        "specificity_": saving.FloatArray("R"),
+        "specificity_interval_": saving.FloatArray("R", 2),
     }
 
     posterior_: Floats
@@ -172,8 +163,8 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
 
     _saved_fields: ClassVar[Mapping[str, Field]] = {
         **ReaderSkills.skill_fields,
-        "prevalence_": Float(),
-        "prevalence_interval_": FloatArray(2),
+        "prevalence_": saving.Float(),
+        "prevalence_interval_": saving.FloatArray(2),
     }
 
     _: KW_ONLY
@@ -265,10 +256,10 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     _later_parameters = frozenset({"penalty"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
         **LINEAR_FIELDS,
-        "mean_": FloatArray("d"),
-        "scale_": FloatArray("d"),
-        "alpha_": Float(),
-        "alpha_max_": Float(),
+        "mean_": saving.FloatArray("d"),
+        "scale_": saving.FloatArray("d"),
+        "alpha_": saving.Float(),
+        "alpha_max_": saving.Float(),
         "fit_report_": Field(FitReport),
         **ReaderSkills.skill_fields,
     }
