@@ -51,6 +51,10 @@ class SoftStratifiedGroupKFold(BaseCrossValidator):
     # scikit-learn's metadata routing reads this: groups are always wanted.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
+    n_splits: int
+    shuffle: bool
+    random_state: Any
+
     def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
         if not isinstance(n_splits, Integral) or n_splits < 2:
             raise InvalidInputError(f"n_splits must be an integer of at least 2, got {n_splits!r}")
