@@ -1,21 +1,14 @@
 """Small tables, and a small honest bag classifier: the tools are tested apart from the project's models."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from tests.bags.small_tables import candidate, ground_truth
 
 from overread.bags import Bags
-
-# Lets the tests of bags import what they share.
-sys.path.insert(0, str(Path(__file__).parent))
-
-from small_tables import candidate, ground_truth
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def test_calibrator_refusals():
         SoftCalibrator().fit([[1.0, 2.0]], [0, 1])
     with pytest.raises(ValueError, match="inconsistent"):
         SoftCalibrator().fit([1.0, 2.0, 3.0], [0, 1])
-    with pytest.raises(InvalidInputError, match="row 0"):
+    with pytest.raises(InvalidInputError, match=r"sample_weight\[0\]"):
         SoftCalibrator().fit([1.0, 2.0], [0, 1], sample_weight=[-1, 1])
     with pytest.raises(NotFittedError):
         SoftCalibrator().predict([1.0])

@@ -81,9 +81,9 @@ def test_labels_are_read_by_the_classes_of_the_model():
         ({"log_proba": [[0.1, -1.0]] * 2}, "log_proba"),
         ({"log_proba": [-1.0, -1.0]}, "log_proba"),
         ({"y_prob": [0.5]}, "inconsistent numbers of samples"),
-        ({"y_prob": [0.5, 0.5], "sample_weight": [1, -1]}, "row 1"),
-        ({"y_prob": [0.5, 0.5], "sample_weight": [1, np.nan]}, "row 1"),
-        ({"y_prob": [0.5, 0.5], "sample_weight": [0, 0]}, "all sample weights are 0"),
+        ({"y_prob": [0.5, 0.5], "sample_weight": [1, -1]}, r"sample_weight\[1\] is -1"),
+        ({"y_prob": [0.5, 0.5], "sample_weight": [1, np.nan]}, r"sample_weight\[1\] is nan"),
+        ({"y_prob": [0.5, 0.5], "sample_weight": [0, 0]}, "zero for every bag"),
     ],
 )
 def test_refusals(arguments, words):

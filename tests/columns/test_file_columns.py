@@ -1,17 +1,20 @@
-"""Fits of features in a file: the numbers of the same fit in memory, with little or much room.
+"""Products with features in memory. Fits of features in a file: those of memory, with little or much room.
 
 Numbers by which columns of a file are standardized, against numpy and against the whole matrix at once.
 """
 
 import numpy as np
 import pytest
+from tests.models.solver.problems import draw
 
 from overread.bags import Bags, StoredInstances
-from overread.columns._file_columns import FileColumns, Scaling, read_ahead
+from overread.columns._columns import MemoryColumns
+from overread.columns._file_columns import FileColumns, read_ahead
 from overread.errors import InputTypeError, InvalidInputError
-from overread.models import SoftMILLogisticRegression, SoftMILPath
+from overread.models import L1, SoftMILLogisticRegression, SoftMILPath, fits_in_memory
 from overread.models import _problem as scaling
-from overread.models._budget import ColumnBudget
+from overread.models._budget import ColumnBudget, room_for_columns
+from overread.models.solver._newton import NewtonSolver
 
 
 @pytest.fixture
@@ -114,7 +117,7 @@ def test_groups_are_read_and_columns_held_as_they_are_in_memory(problem):
 
 def test_columns_that_cannot_all_be_held_are_refused(problem):
     stored = problem[3]
-    columns = FileColumns(stored, np.arange(900), Scaling(*np.ones((3, 40))), 5 * 900 * 4)
+    columns = FileColumns(stored, np.arange(900), np.ones((3, 40)), 5 * 900 * 4)
     assert columns.capacity == 5
     with pytest.raises(InvalidInputError, match="6 columns of 900 rows do not fit in memory, 5 would"):
         columns.load(np.arange(6))
@@ -137,3 +140,67 @@ def test_reading_ahead_keeps_the_order_and_passes_on_faults():
 
     with pytest.raises(InvalidInputError, match="here"):
         list(read_ahead(fail()))
+
+
+class NeverHeld(MemoryColumns):
+    """Columns that say that they do not fit."""
+
+    def held(self, columns):
+        return None
+
+
+@pytest.mark.parametrize("bag_size", [1, 4])
+def test_a_step_by_parts_is_the_fused_pass(bag_size):
+    Xt, loss = draw(bag_size=bag_size)
+    norms = np.linalg.norm(Xt, axis=1)
+    found = []
+    for kind in (MemoryColumns, NeverHeld):
+        solver = NewtonSolver(kind(Xt), loss, L1(), fit_intercept=True, norms=norms, seed=0)
+        solver.start(np.zeros(len(Xt)), -1.0)
+        solution = solver.solve(0.3 * solver.alpha_max, tol=1e-10, max_iter=100)
+        assert solution.converged
+        assert np.count_nonzero(solution.w)
+        found.append((solution.objective, solution.w, solution.b, solver.point.gradient))
+    for fused, by_parts in zip(*found, strict=True):
+        np.testing.assert_allclose(by_parts, fused, rtol=1e-8, atol=1e-10)
+
+
+def test_groups_of_columns():
+    Xt = np.random.default_rng(0).normal(size=(13, 50))
+    columns, chosen = MemoryColumns(Xt), np.array([7, 0, 12, 3, 4])
+    groups = list(columns.read_groups(chosen, 2))
+    assert [len(block) for _, block in groups] == [2, 2, 1]
+    for group, block in groups:
+        np.testing.assert_array_equal(block, Xt[chosen[group]])
+    held, rows = columns.load(chosen)
+    np.testing.assert_array_equal(held[rows], Xt[chosen])
+
+
+def test_more_memory_is_more_room_by_as_much():
+    less, more = (room_for_columns(memory_mb, 100_000, 10_000) for memory_mb in (2000, 3000))
+    assert more.columns - less.columns == pytest.approx(1e9, abs=5e7)
+    assert 0 < less.columns < 2e9
+    assert more.sample == less.sample
+
+
+def test_what_all_columns_do_not_take_is_for_the_sampled_rows():
+    less, more = (room_for_columns(memory_mb, 100_000, 50) for memory_mb in (2000, 3000))
+    assert more.columns == less.columns == 100_000 * 50 * 4
+    assert more.sample - less.sample == pytest.approx(1e9, abs=5e7)
+
+
+def test_without_a_bound_it_is_of_the_machine():
+    assert room_for_columns(None, 1000, 10).columns > 0
+
+
+def test_the_least_that_is_named_does():
+    with pytest.raises(InvalidInputError, match="the least is") as refused:
+        room_for_columns(50, 5_000_000, 1000)
+    least = float(str(refused.value).rsplit(" ", 1)[1])
+    assert room_for_columns(least + 50, 5_000_000, 1000).columns >= 16 * 5_000_000 * 4
+
+
+def test_a_table_fits_twice_or_not_at_all():
+    assert fits_in_memory(100_000, 1_000_000, 1000)
+    assert not fits_in_memory(8000, 1_000_000, 1000)
+    assert not fits_in_memory(10, 1, 1), "the process itself is larger"

@@ -12,7 +12,6 @@ from dask_processes import start_cluster
 from overread.bags import StoredInstances
 from overread.columns import RETRIES
 from overread.columns import _cluster as spread
-from overread.columns import _cluster as waiting
 from overread.errors import InvalidInputError, StorageError
 from overread.models import RVMMIL, SoftMILPath
 
@@ -137,6 +136,7 @@ def test_a_cluster_that_always_dies_is_told_of(problem, client):
 def test_a_file_that_workers_do_not_find_is_told_of(problem, client, monkeypatch):
     path, ids, labels = problem
     monkeypatch.setattr(spread, "_describe_stored", lose_file)
+    monkeypatch.setattr(spread, "RETRIES", 1)
     with pytest.raises(StorageError, match="at the same place"):
         SoftMILPath(n_alphas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
 
@@ -157,8 +157,8 @@ def test_a_cluster_without_workers_is_refused(problem):
 
 def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
     path, ids, labels = problem
-    monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.2)
-    monkeypatch.setattr(waiting, "MOST_EMPTY_LOOKS", 2)
+    monkeypatch.setattr(spread, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(spread, "MOST_EMPTY_LOOKS", 2)
     with start_cluster(1, protocol="tcp", processes=False) as cluster, distributed.Client(cluster) as client:
         work = spread.ClusterColumns._gather
 

@@ -181,23 +181,18 @@ def test_sigma_times_sigma_of_minus():
         np.testing.assert_allclose((residual[0] - residual[1]) / (2 * STEP), found[k], atol=1e-9)
 
 
-def test_hard_negative_gradient(problem):
-    """g^new,-_mu(w) = x_mu,1 P_mu,1 (printed with x^t for x and j for 1: see docs/reference/errata.md)."""
-    for row in problem.bags.instances[:4]:
-        objective = SoftMILObjective(Bags.singletons(row[None]), [0.0], normalization="none")
-        x = mpmath.matrix([mpf(float(value)) for value in row])
-        wanted = x * sigma(dot(problem.exact_w, x))
-        found = objective.gradient(problem.w)[:-1]
-        np.testing.assert_allclose(found, as_doubles(wanted), rtol=1e-12)
-        np.testing.assert_allclose(found, numeric_gradient(objective.value, problem.w), atol=1e-8)
+def test_hard_negatives(problem):
+    """g^new,-_mu(w) = x_mu,1 P_mu,1 and H^new,-_mu(w) = x_mu,1 x_mu,1' c_mu,1, of one instance.
 
-
-def test_hard_negative_hessian(problem):
-    """H^new,-_mu(w) = x_mu,1 x_mu,1' c_mu,1, of one instance; a larger hard negative is the sum of its rows."""
+    The gradient is printed with x^t for x and j for 1: see docs/reference/errata.md. A larger one is its rows' sum.
+    """
     for row in problem.bags.instances[:4]:
         objective = SoftMILObjective(Bags.singletons(row[None]), [0.0], normalization="none")
         x = mpmath.matrix([mpf(float(value)) for value in row])
         z = dot(problem.exact_w, x)
+        slope = objective.gradient(problem.w)[:-1]
+        np.testing.assert_allclose(slope, as_doubles(x * sigma(z)), rtol=1e-12)
+        np.testing.assert_allclose(slope, numeric_gradient(objective.value, problem.w), atol=1e-8)
         found = objective.hessian(problem.w)[:-1, :-1]
         np.testing.assert_allclose(found, as_doubles(x * x.T * sigma(z) * sigma(-z)), rtol=1e-12)
         numeric = numeric_gradient(lambda v, F=objective: F.gradient(v)[:-1], problem.w)

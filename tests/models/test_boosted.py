@@ -1,12 +1,9 @@
 """Boosted trees: scikit-learn's own numbers, kept without scikit-learn's classes."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_limits
 
 from overread.bags import Bags
@@ -78,27 +75,20 @@ def test_values_on_a_threshold_go_where_scikit_learn_sends_them(fitted, expected
     )
 
 
-def test_missing_values_go_where_scikit_learn_sends_them(table):
+@pytest.mark.parametrize("kind", ["holes", "all of a class"])
+def test_missing_values_go_where_scikit_learn_sends_them(table, kind):
     X, y = table
-    holes = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
-    grown = reference(**OPTIONS).fit(holes, y)
+    if kind == "holes":
+        X = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
+    else:
+        X = np.where(y[:, None] == 1, np.nan, X[:, :1])
+    grown = reference(**OPTIONS).fit(X, y)
     model = BoostedBags(**OPTIONS)
     model.n_features_in_ = X.shape[1]
     model._keep(grown)
-    found = model.decision_on_support(holes[:, model.support_])
-    np.testing.assert_allclose(found, grown.decision_function(holes), rtol=0, atol=1e-12)
-
-
-def test_a_split_of_missing_values_against_all_others():
-    random = np.random.default_rng(3)
-    y = random.integers(0, 2, 400)
-    X = np.where(y[:, None] == 1, np.nan, random.normal(size=(400, 1)))
-    grown = reference(**OPTIONS).fit(X, y)
-    model = BoostedBags(**OPTIONS)
-    model.n_features_in_ = 1
-    model._keep(grown)
     assert np.isfinite(model.threshold_).all()
-    np.testing.assert_allclose(model.decision_on_support(X), grown.decision_function(X), rtol=0, atol=1e-12)
+    found = model.decision_on_support(X[:, model.support_])
+    np.testing.assert_allclose(found, grown.decision_function(X), rtol=0, atol=1e-12)
 
 
 def test_soft_labels_are_weighted_rows_of_both_classes(make_mil):
@@ -176,12 +166,3 @@ def test_it_comes_back_bit_by_bit(table, tmp_path, with_names):
     assert again.get_params() == model.get_params()
     assert model_bytes(again) == model_bytes(model) == (tmp_path / "m.json").read_bytes()
     assert b"Predictor" not in model_bytes(model)
-
-
-def test_scikit_learn_checks(monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(BoostedBags(n_trees=20), on_fail=None, on_skip=None)
-    assert [result["check_name"] for result in results if result["status"] == "failed"] == []
-    assert len(results) >= 60

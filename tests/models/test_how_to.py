@@ -1,4 +1,4 @@
-"""The how-to page runs, block after block, and finds what its data hide."""
+"""The pages on features of your own and on crowd models run, block after block, and find what their data hide."""
 
 import shutil
 
@@ -29,3 +29,12 @@ def test_the_page_chooses_a_penalty_inside_its_grid(namespace):
 
 def test_the_page_writes_its_files(namespace):
     assert {file.name for file in namespace["folder"].iterdir()} == {"model.json", "model.onnx"}
+
+
+def test_the_page_on_crowd_models_runs(tmp_path):
+    names = run_page("explanation/crowd_models.md", {"folder": tmp_path})
+    assert len(names["probability"]) == len(names["bags"])
+    assert names["labelled"]["probability"].between(0, 1).all()
+    assert names["soft"].fit_report_.converged
+    assert names["crowd"].converged_
+    assert names["raykar"].converged_

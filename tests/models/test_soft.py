@@ -1,4 +1,4 @@
-"""Behaviour of the estimator: input, weights, units of lambda, starts, determinism."""
+"""Behaviour of the estimator: input, weights, units of lambda, starts, determinism, certificate."""
 
 import os
 import subprocess
@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from overread.bags import Bags
+from overread.bags import Bags, PerInstance
 from overread.errors import InvalidInputError
 from overread.models import SoftMILLogisticRegression
 
@@ -39,9 +43,13 @@ def test_ids_bags_frames_and_lists_are_the_same_input(mil):
     assert model.feature_names_in_.tolist() == names
 
 
-def test_bags_given_twice_are_refused(mil):
+def test_bags_given_twice_and_recoded_labels_are_refused(mil):
     with pytest.raises(InvalidInputError, match="leave bags= out"):
         SoftMILLogisticRegression().fit(mil.bags, mil.y, bags=mil.ids)
+    with pytest.raises(
+        InvalidInputError, match=r"y differs from the labels.*recodes soft labels: use overread"
+    ):
+        SoftMILLogisticRegression().fit(mil.bags.with_labels(mil.y), (mil.y > 0).astype(int))
 
 
 @pytest.mark.parametrize("normalization", ["none", "bags", "class"])
@@ -62,18 +70,6 @@ def test_reader_weight_of_the_bags_is_used(mil):
     given_ = SoftMILLogisticRegression(alpha=0.02).fit(mil.X, mil.y, bags=mil.ids, reader_weight=weight)
     assert carried.coef_.tolist() == given_.coef_.tolist()
     assert carried.coef_.tolist() != fit(mil, alpha=0.02).coef_.tolist()
-
-
-def test_a_soft_label_is_the_bag_twice(mil):
-    """Label p equals the bag as positive with weight p and as negative with weight 1 - p."""
-    soft = fit(mil, alpha=0.02, tol=1e-11)
-    matrices = [mil.X[mil.ids == bag] for bag in np.unique(mil.ids)]
-    twice = Bags.from_list([matrix for matrix in matrices for _ in range(2)])
-    y = np.tile([1.0, 0.0], len(mil.y))
-    weight = np.column_stack([mil.y, 1 - mil.y]).ravel()
-    hard = SoftMILLogisticRegression(alpha=0.02, tol=1e-11).fit(twice, y, sample_weight=weight)
-    assert hard.fit_report_.objective == pytest.approx(soft.fit_report_.objective, rel=1e-10)
-    np.testing.assert_allclose(hard.coef_, soft.coef_, rtol=0, atol=1e-8)
 
 
 def test_standardization_is_undone(mil):
@@ -189,3 +185,70 @@ def test_the_number_of_threads_does_not_change_a_bit():
         assert done.returncode == 0, done.stderr
         digests.add(done.stdout.strip())
     assert len(digests) == 1
+
+
+def test_a_pipeline_and_a_search(mil):
+    names = list("abcdef")
+    frame = pd.DataFrame(1000 * mil.X + 7, columns=names)
+    bags = Bags.from_ids(frame, mil.ids)
+    pipeline = make_pipeline(
+        PerInstance(StandardScaler()), SoftMILLogisticRegression(alpha=0.02, standardize=False, tol=1e-10)
+    )
+    pipeline.fit(bags, mil.y)
+    direct = SoftMILLogisticRegression(alpha=0.02, tol=1e-10).fit(bags, mil.y)
+    np.testing.assert_allclose(pipeline.predict_proba(bags), direct.predict_proba(bags), rtol=0, atol=1e-8)
+    assert pipeline[-1].feature_names_in_.tolist() == names
+    assert len(cross_val_score(pipeline, bags, mil.y, cv=KFold(3))) == 3
+    search = GridSearchCV(pipeline, {"softmillogisticregression__alpha": [0.01, 0.1]}, cv=KFold(3))
+    assert np.isfinite(search.fit(bags, mil.y).best_score_)
+
+
+@pytest.fixture(scope="module")
+def reported(mil):
+    return SoftMILLogisticRegression(alpha=0.01, n_init=2).fit(mil.X, mil.y, bags=mil.ids)
+
+
+def test_the_objective_by_the_definition(reported, mil):
+    model = reported
+    starts = np.flatnonzero(np.diff(mil.ids, prepend=-1))
+    q = -np.add.reduceat(np.logaddexp(0, mil.X @ model.coef_[0] + model.intercept_[0]), starts)
+    loss = -(mil.y * np.log(-np.expm1(q)) + (1 - mil.y) * q).mean()
+    penalty = model.alpha_ * np.abs(model.coef_[0] * model.scale_).sum()
+    report = model.fit_report_
+    assert report.loss == pytest.approx(loss, rel=1e-12)
+    assert report.objective == pytest.approx(loss + penalty, rel=1e-12)
+    assert (report.alpha, report.alpha_max) == (model.alpha_, model.alpha_max_)
+
+
+def test_the_residual_by_the_definition(reported, mil):
+    """Largest violation of the optimality conditions relative to alpha, by central differences."""
+    model = reported
+    Z = (mil.X - model.mean_) / model.scale_
+    w = model.coef_[0] * model.scale_
+    b = model.intercept_[0] + model.coef_[0] @ model.mean_
+    starts = np.flatnonzero(np.diff(mil.ids, prepend=-1))
+
+    def loss(theta):
+        q = -np.add.reduceat(np.logaddexp(0, Z @ theta[:-1] + theta[-1]), starts)
+        return -(mil.y * np.log(-np.expm1(q)) + (1 - mil.y) * q).mean()
+
+    theta = np.append(w, b)
+    g = np.array([(loss(theta + e) - loss(theta - e)) / 2e-5 for e in 1e-5 * np.eye(len(theta))])
+    alpha = model.alpha_
+    violation = np.where(w != 0, np.abs(g[:-1] + alpha * np.sign(w)), np.maximum(np.abs(g[:-1]) - alpha, 0))
+    largest = max(violation.max(), abs(g[-1])) / alpha
+    assert model.fit_report_.kkt_residual <= 1e-6
+    assert largest == pytest.approx(model.fit_report_.kkt_residual, abs=2e-6)
+
+
+def test_the_criterion_and_the_gap(reported, mil):
+    """Bags of several instances have no certified gap; rows that stand alone have, and the default meets it."""
+    assert (reported.fit_report_.criterion, reported.fit_report_.gap) == ("conditions", 1.0)
+    rows = np.unique(mil.ids, return_index=True)[1]
+    single = SoftMILLogisticRegression().fit(mil.X[rows], mil.y).fit_report_
+    assert single.criterion == "conditions"
+    assert 0.0 <= single.gap <= single.tol == 1e-6
+    with pytest.warns(ConvergenceWarning):
+        stopped = SoftMILLogisticRegression(max_iter=1).fit(mil.X[rows], mil.y).fit_report_
+    assert (stopped.criterion, stopped.converged) == ("none", False)
+    assert stopped.gap > 1e-6

@@ -28,5 +28,6 @@ from ._splitting import split_by_patient as split_by_patient
 from ._stored_instances import StoredInstances as StoredInstances
 from ._validation import InstanceMatrix as InstanceMatrix
 from ._validation import Matrix as Matrix
+from ._validation import read_weights as read_weights
 from ._validation import require_columns as require_columns
 from ._validation import take_rows as take_rows

@@ -15,24 +15,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread._text import brief, facts_as_html
+from overread.bags import _validation as check
 from overread.bags._stored_instances import StoredInstances
 from overread.bags._validation import (
     FloatMatrix,
     InstanceMatrix,
     Matrix,
-    key_of_bags,
     offsets_of_sizes,
-    positions_of,
-    read_bag_ids,
-    read_bag_numbers,
-    read_bag_table,
-    read_groups,
-    read_ids,
-    read_instance_ids,
     read_instances,
-    read_offsets,
-    read_source_rows,
-    refuse_shared,
     take_rows,
 )
 from overread.errors import InputTypeError, InvalidInputError
@@ -112,9 +102,9 @@ class Bags:
         source_rows: Any = None,
     ) -> None:
         matrix = read_instances(instances, feature_names=feature_names)
-        checked_offsets = read_offsets(offsets, len(matrix.values))
+        checked_offsets = check.read_offsets(offsets, len(matrix.values))
         n_bags = len(checked_offsets) - 1
-        ids = read_bag_ids(bag_ids, n_bags)
+        ids = check.read_bag_ids(bag_ids, n_bags)
         for position in np.flatnonzero(np.diff(checked_offsets) == 0):
             _refuse_empty(ids[position])
         self.__dict__.update(
@@ -122,12 +112,12 @@ class Bags:
             offsets=checked_offsets,
             bag_ids=ids,
             feature_names=matrix.feature_names,
-            labels=read_bag_numbers(labels, ids, "labels"),
-            reader_weight=read_bag_numbers(reader_weight, ids, "reader_weight"),
-            groups=read_groups(groups, n_bags),
-            instance_ids=read_instance_ids(instance_ids, checked_offsets, ids),
-            bag_table=read_bag_table(bag_table, n_bags),
-            source_rows=read_source_rows(source_rows, len(matrix.values)),
+            labels=check.read_bag_numbers(labels, ids, "labels"),
+            reader_weight=check.read_bag_numbers(reader_weight, ids, "reader_weight"),
+            groups=check.read_groups(groups, n_bags),
+            instance_ids=check.read_instance_ids(instance_ids, checked_offsets, ids),
+            bag_table=check.read_bag_table(bag_table, n_bags),
+            source_rows=check.read_source_rows(source_rows, len(matrix.values)),
         )
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -153,10 +143,10 @@ class Bags:
             is per bag is in the order of first appearance of the bags.
         """
         matrix = read_instances(X)
-        bag_of_row, bag_ids = read_ids(bags, n_rows=len(matrix.values), name="bags")
+        bag_of_row, bag_ids = check.read_ids(bags, n_rows=len(matrix.values), name="bags")
         order = np.argsort(bag_of_row, kind="stable")
         if instance_ids is not None:
-            codes, ids = read_ids(instance_ids, n_rows=len(order), name="instance_ids")
+            codes, ids = check.read_ids(instance_ids, n_rows=len(order), name="instance_ids")
             instance_ids = ids[codes][order]
         return cls(
             InstanceMatrix(take_rows(matrix.values, order), matrix.feature_names),
@@ -215,8 +205,8 @@ class Bags:
             raise InvalidInputError(
                 "the parts have different features: give them the same columns in one order"
             )
-        refuse_shared([part.bag_ids for part in parts], "bag")
-        refuse_shared([part.instance_ids for part in parts], "instance")
+        check.refuse_shared([part.bag_ids for part in parts], "bag")
+        check.refuse_shared([part.instance_ids for part in parts], "instance")
         return parts[0]._replace(
             matrix=np.concatenate([part.instances for part in parts]),
             offsets=offsets_of_sizes(np.concatenate([part.sizes for part in parts])),
@@ -289,22 +279,26 @@ class Bags:
 
     def __getitem__(self, key: Any) -> FloatMatrix | Bags:
         """Return the instances of one bag for an integer, else the chosen bags as ``Bags``."""
-        key = key_of_bags(key)
+        key = check.key_of_bags(key)
         if isinstance(key, int | np.integer) and not isinstance(key, bool):
             position = range(len(self))[key]
             return self.instances[self.offsets[position] : self.offsets[position + 1]]
-        return self._take(positions_of(key, len(self)))
+        return self._take(check.positions_of(key, len(self)))
+
+    def rows_of(self, bags: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of the instances of some bags, one bag after the other."""
+        sizes = self.sizes[bags]
+        ends = np.cumsum(sizes)
+        return np.repeat(self.offsets[:-1][bags] - ends + sizes, sizes) + np.arange(sizes.sum())
 
     def _take(self, bags: NDArray[np.int64]) -> Bags:
-        sizes = self.sizes[bags]
-        offsets = offsets_of_sizes(sizes)
         if len(bags) and (np.diff(bags) == 1).all():
             rows: Any = slice(int(self.offsets[bags[0]]), int(self.offsets[bags[-1] + 1]))
         else:
-            rows = np.repeat(self.offsets[:-1][bags] - offsets[:-1], sizes) + np.arange(offsets[-1])
+            rows = self.rows_of(bags)
         return self._replace(
             matrix=_take(self.matrix, rows),
-            offsets=offsets,
+            offsets=offsets_of_sizes(self.sizes[bags]),
             source_rows=self.source_rows[rows],
             **{name: _choose(getattr(self, name), bags) for name in PER_BAG},
             **{name: _choose(getattr(self, name), rows) for name in PER_INSTANCE},
@@ -337,15 +331,17 @@ class Bags:
 
     def with_labels(self, labels: Any) -> Bags:
         """Carry other labels, or none with ``None``."""
-        return self._replace(labels=read_bag_numbers(labels, self.bag_ids, "labels"))
+        return self._replace(labels=check.read_bag_numbers(labels, self.bag_ids, "labels"))
 
     def with_groups(self, groups: Any) -> Bags:
         """Carry other groups, or none with ``None``."""
-        return self._replace(groups=read_groups(groups, len(self)))
+        return self._replace(groups=check.read_groups(groups, len(self)))
 
     def with_reader_weight(self, reader_weight: Any) -> Bags:
         """Carry other reader weights, or none with ``None``."""
-        return self._replace(reader_weight=read_bag_numbers(reader_weight, self.bag_ids, "reader_weight"))
+        return self._replace(
+            reader_weight=check.read_bag_numbers(reader_weight, self.bag_ids, "reader_weight")
+        )
 
     def check_labels(self, y: Any) -> None:
         """Refuse a ``y`` that is not what the bags carry.

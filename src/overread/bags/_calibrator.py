@@ -17,7 +17,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from overread.bags._labels import read_labels
-from overread.bags._scoring import mean_soft_kl, out_of_fold, read_weights
+from overread.bags._scoring import mean_soft_kl, out_of_fold
+from overread.bags._validation import read_weights
 from overread.errors import InvalidInputError, NotConvergedError
 
 # As many as LIBSVM allows its fit of the same sigmoid (Lin, Lin, Weng 2007).
@@ -77,10 +78,13 @@ class SoftCalibrator(BaseEstimator):
         """
         values = _read_decision(decision)
         labels = read_labels(y).probability
-        weights = np.ones_like(labels) if sample_weight is None else read_weights(sample_weight)
-        check_consistent_length(values, labels, weights)
+        check_consistent_length(values, labels)
+        weights = read_weights(sample_weight, len(labels), "sample_weight")
         if self.method == "sigmoid":
-            targets = _platt_targets(labels, weights) if self.smooth else labels
+            targets = labels
+            if self.smooth:
+                positive, negative = weights @ labels, weights @ (1 - labels)
+                targets = labels * ((positive + 1) / (positive + 2)) + (1 - labels) / (negative + 2)
             self.slope_, self.intercept_ = _fit_sigmoid(values, targets, weights)
         elif self.method == "isotonic":
             self.isotonic_ = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
@@ -106,11 +110,6 @@ def _read_decision(decision: Any) -> NDArray[np.float64]:
     if len(bad):
         raise InvalidInputError(f"decision value {bad[0]} is {values[bad[0]]}; calibration needs finite ones")
     return values
-
-
-def _platt_targets(labels: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    positive, negative = weights @ labels, weights @ (1 - labels)
-    return labels * ((positive + 1) / (positive + 2)) + (1 - labels) / (negative + 2)
 
 
 def _fit_sigmoid(

@@ -17,16 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread._text import short_repr
+from overread.bags import _validation as check
 from overread.bags._bags import Bags
-from overread.bags._validation import (
-    InstanceMatrix,
-    object_array,
-    offsets_of_sizes,
-    read_instances,
-    refuse_repeated,
-    require_columns,
-    take_rows,
-)
+from overread.bags._validation import InstanceMatrix, object_array
 from overread.errors import InvalidInputError, TableError
 from overread.tables import LengthUnit
 from overread.truth import HIT, HitRule, candidate_hits
@@ -68,15 +61,14 @@ class CandidateFeatures:
 
     def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
         """Return some rows, in the order asked for; a copy only where they are not neighbours already."""
-        return InstanceMatrix(take_rows(self.matrix.values, rows), self.matrix.feature_names)
+        return InstanceMatrix(check.take_rows(self.matrix.values, rows), self.matrix.feature_names)
 
 
 def read_features(features: pd.DataFrame) -> CandidateFeatures:
     """Check a table of features: keys that are there once, every other cell a finite number."""
-    require_columns(features, "features", KEYS)
-    refuse_repeated(features, "features", KEYS)
+    check.require_columns(features, "features", KEYS, key=KEYS)
     try:
-        matrix = read_instances(features.drop(columns=KEYS))
+        matrix = check.read_instances(features.drop(columns=KEYS))
     except InvalidInputError as error:
         raise TableError(f"features: {error}") from error
     return CandidateFeatures(matrix, pd.MultiIndex.from_frame(features[KEYS]))
@@ -125,8 +117,7 @@ def weigh_readings(
 
     Without `n_max` it is found in the readings. Where the truth has a ``weight``, that must be the same.
     """
-    require_columns(readings, "readings", ["image_id", "reader_id"])
-    refuse_repeated(readings, "readings", ["image_id", "reader_id"])
+    check.require_columns(readings, "readings", ["image_id", "reader_id"], key=["image_id", "reader_id"])
     counts = readings["image_id"].value_counts()
     largest = int(counts.max()) if n_max is None else n_max
     if counts.max() > largest:
@@ -152,8 +143,7 @@ def find_patients(image_ids: pd.Series[Any], images: pd.DataFrame | None) -> NDA
     """Return the patient of each image; the image itself where the images table knows no patients."""
     if images is None or "patient_id" not in images:
         return image_ids.to_numpy(dtype=object)
-    require_columns(images, "images", ["image_id"])
-    refuse_repeated(images, "images", ["image_id"])
+    check.require_columns(images, "images", ["image_id"], key=["image_id"])
     patients = image_ids.map(images.set_index("image_id")["patient_id"])
     if patients.isna().any():
         image = image_ids[patients.isna()].iloc[0]
@@ -216,14 +206,15 @@ class Grouping:
         if labels not in ("soft", "golden"):
             raise InvalidInputError(f'labels must be "soft" or "golden", got {labels!r}')
         column = "probability" if labels == "soft" else "golden"
-        require_columns(self.truth, "truth", ["image_id", "truth_id", column])
-        refuse_repeated(self.truth, "truth", ["image_id", "truth_id"])
+        check.require_columns(
+            self.truth, "truth", ["image_id", "truth_id", column], key=["image_id", "truth_id"]
+        )
         label = self.truth[column].to_numpy(dtype=np.float64)
         truth_row = self._choose_truth(label, golden=labels == "golden")
         lonely = len(self.truth) + np.arange(len(truth_row))
         codes, _ = pd.factorize(np.where(truth_row < 0, lonely, truth_row))
         order = np.argsort(codes, kind="stable")
-        offsets = offsets_of_sizes(np.bincount(codes))
+        offsets = check.offsets_of_sizes(np.bincount(codes))
         first = order[offsets[:-1]]
         table = self._bag_table(first, truth_row[first])
         rows = self.feature_rows
@@ -281,9 +272,8 @@ def group_candidates(
     unit: LengthUnit | None = None,
 ) -> Grouping:
     """Find which candidates hit which GTs; ``hits`` are those of `candidate_hits`, where they were found before."""
-    require_columns(candidates, "candidates", KEYS)
-    require_columns(truth, "truth", ["image_id", "truth_id"])
-    refuse_repeated(candidates, "candidates", KEYS)
+    check.require_columns(candidates, "candidates", KEYS, key=KEYS)
+    check.require_columns(truth, "truth", ["image_id", "truth_id"])
     hits = candidate_hits(candidates, truth, rule, unit=unit) if hits is None else hits
     hits = hits.sort_values(["candidate_row", "distance", "truth_row"], kind="stable")
     return Grouping(
@@ -351,8 +341,14 @@ def make_bags(
     matrix = read_features(features)
     if len(matrix) > len(candidates):
         matrix.find_rows(grouping.image_ids, grouping.candidate_ids)
-        raise TableError(f"features: {len(matrix)} rows for {len(candidates)} candidates; drop the others")
+    _refuse_strangers(len(matrix), candidates)
     return grouping.make_bags(matrix, labels=labels, readings=readings, n_max=n_max, images=images)
+
+
+def _refuse_strangers(n_rows: int, candidates: pd.DataFrame) -> None:
+    """Refuse features of more than the candidates."""
+    if n_rows > len(candidates):
+        raise TableError(f"features: {n_rows} rows for {len(candidates)} candidates; drop the others")
 
 
 def _share_objects(column: pd.Series[Any]) -> NDArray[Any]:
@@ -430,8 +426,8 @@ def reader_bags(
     every other candidate of an image the reader read is a negative bag. Marks in images that no candidate is in
     make no bag; a mark without a reading is refused. ``feature_rows`` are as in :class:`Grouping`.
     """
-    require_columns(marks, "marks", ["image_id", "reader_id", "mark_id"])
-    require_columns(readings, "readings", ["image_id", "reader_id"])
+    check.require_columns(marks, "marks", ["image_id", "reader_id", "mark_id"])
+    check.require_columns(readings, "readings", ["image_id", "reader_id"])
     pairs = pd.MultiIndex.from_frame(readings[["image_id", "reader_id"]])
     known = pd.MultiIndex.from_frame(marks[["image_id", "reader_id"]]).isin(pairs)
     for row in np.flatnonzero(~known):
@@ -442,9 +438,7 @@ def reader_bags(
     truth = marks.rename(columns={"mark_id": "truth_id"}).assign(golden=True)
     grouping = replace(group_candidates(candidates, truth, rule=rule), feature_rows=feature_rows)
     if isinstance(features, pd.DataFrame):
-        require_columns(features, "features", KEYS)
-        n_rows = int(features["image_id"].isin(candidates["image_id"]).sum())
-        if n_rows > len(candidates):
-            raise TableError(f"features: {n_rows} rows for {len(candidates)} candidates; drop the others")
+        check.require_columns(features, "features", KEYS)
+        _refuse_strangers(int(features["image_id"].isin(candidates["image_id"]).sum()), candidates)
         features = read_features(features)
     return ReaderBags(grouping, features, readings, images=images, with_ids=with_ids)

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 from overread.bags._bags import Bags
 from overread.bags._labels import read_labels
 from overread.bags._splitting import SoftStratifiedGroupKFold, group_codes
+from overread.bags._validation import read_weights
 from overread.errors import InputTypeError, InvalidInputError, LeakageError
 
 Split = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -60,31 +61,17 @@ def mean_soft_kl(
     """
     y = read_labels(y_true, classes=classes).probability
     log_no, log_yes = _log_probabilities(y_prob, log_proba)
-    check_consistent_length(y, log_yes, sample_weight)
+    check_consistent_length(y, log_yes)
     # 0 * -inf would be NaN: a label of exactly 0 or 1 asks nothing of the other probability.
     with np.errstate(invalid="ignore", divide="ignore"):
         yes = np.where(y > 0, y * (np.log(y) - log_yes), 0.0)
         no = np.where(y < 1, (1 - y) * (np.log1p(-y) - log_no), 0.0)
-    return _weighted_mean(np.maximum(yes + no, 0.0), sample_weight)
-
-
-def _weighted_mean(values: NDArray[np.float64], weights: Any) -> float:
-    if weights is None:
+    values = np.maximum(yes + no, 0.0)
+    if sample_weight is None:
         return float(values.mean())
-    weights = read_weights(weights)
+    weights = read_weights(sample_weight, len(y), "sample_weight")
     # A weight of 0 takes a bag out, also one whose divergence is infinite.
     return float(np.average(values[weights > 0], weights=weights[weights > 0]))
-
-
-def read_weights(weights: Any) -> NDArray[np.float64]:
-    """Check that weights are finite, none of them negative, and not all 0."""
-    values = np.asarray(weights, dtype=np.float64)
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(bad):
-        raise InvalidInputError(f"sample_weight row {bad[0]} is {values[bad[0]]}, not finite and >= 0")
-    if not values.any():
-        raise InvalidInputError("all sample weights are 0; nothing is left")
-    return values
 
 
 def _log_probabilities(y_prob: Any, log_proba: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -175,12 +162,14 @@ def out_of_fold(
     X, labels = indexable(X, labels)
     splits = make_splits(cv, X, labels, groups)
     predicted = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_predict)(clone(estimator), X, labels, train, test, params or {}, method)
-        for train, test in splits
+        delayed(_fit_and_predict)(clone(estimator), X, labels, split, params or {}, method)
+        for split in splits
     )
     targets = [test for _, test in splits]
     if level == "instances":
-        targets = [_instances_of(X, test) for test in targets]
+        if not isinstance(X, Bags):
+            raise InvalidInputError('level="instances" needs Bags')
+        targets = [X.rows_of(test) for test in targets]
     for values, target in zip(predicted, targets, strict=True):
         if len(values) != len(target):
             raise InvalidInputError(f"{method} gave {len(values)} rows for {len(target)} {level}")
@@ -222,14 +211,9 @@ def _refuse_unfair_splits(splits: list[Split], group: NDArray[np.int64], n_sampl
 
 
 def _fit_and_predict(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
-    params: dict[str, Any],
-    method: str,
+    estimator: Any, X: Any, y: Any, split: Split, params: dict[str, Any], method: str
 ) -> NDArray[Any]:
+    train, test = split
     chosen = {name: _cut(value, train, len(y)) for name, value in params.items()}
     estimator.fit(_take(X, train), _take(y, train), **chosen)
     return np.asarray(getattr(estimator, method)(_take(X, test)))
@@ -244,13 +228,6 @@ def _take(values: Any, rows: NDArray[np.int64]) -> Any:
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     return [values[row] for row in rows] if isinstance(values, list | tuple) else values[rows]
-
-
-def _instances_of(X: Any, bags: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not isinstance(X, Bags):
-        raise InvalidInputError('level="instances" needs Bags')
-    starts, sizes = X.offsets[:-1][bags], X.sizes[bags]
-    return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
 
 
 def _inverse_exists(self: PerInstance) -> bool:

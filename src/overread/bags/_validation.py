@@ -397,6 +397,28 @@ def read_bag_numbers(values: Any, bag_ids: NDArray[Any], name: str) -> NDArray[n
     return numbers
 
 
+def read_weights(weight: object, n_bags: int, name: str) -> NDArray[np.float64]:
+    """Return one finite weight >= 0 per bag, not all zero; None means ones."""
+    if weight is None:
+        return np.ones(n_bags)
+    try:
+        values = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must be numbers: {error}") from error
+    if values.ndim == 0:
+        values = np.full(n_bags, values)
+    if values.shape != (n_bags,):
+        raise InvalidInputError(
+            f"{name} has shape {values.shape}; give one weight for each of the {n_bags} bags"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if wrong.size:
+        raise InvalidInputError(f"{name}[{wrong[0]}] is {values[wrong[0]]}; weights must be finite and >= 0")
+    if not values.any():
+        raise InvalidInputError(f"{name} is zero for every bag: at least one weight must be positive")
+    return values
+
+
 def read_bag_table(table: pd.DataFrame | None, n_bags: int) -> pd.DataFrame | None:
     """Check that the table has one row a bag, and number its rows from 0."""
     if table is None:
@@ -429,17 +451,17 @@ def refuse_shared(parts: Sequence[NDArray[Any] | None], what: str) -> None:
         seen |= ids
 
 
-def require_columns(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Refuse a table that lacks a column."""
+def require_columns(
+    table: pd.DataFrame, name: str, columns: Sequence[str], *, key: Sequence[str] = ()
+) -> None:
+    """Refuse a table that lacks a column, or has two rows of one key."""
     for column in columns:
         if column not in table:
             raise TableError(f"{name}: no column {column}; it has {', '.join(map(str, table.columns[:20]))}")
-
-
-def refuse_repeated(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
-    """Refuse a table with two rows of one key."""
-    repeated = np.flatnonzero(table.duplicated(list(keys)).to_numpy())
+    if not key:
+        return
+    repeated = np.flatnonzero(table.duplicated(list(key)).to_numpy())
     if len(repeated):
         row = table.iloc[repeated[0]]
-        found = ", ".join(f"{key} {row[key]!r}" for key in keys)
+        found = ", ".join(f"{column} {row[column]!r}" for column in key)
         raise TableError(f"{name} row {repeated[0]}: {found} is there twice; one row each")

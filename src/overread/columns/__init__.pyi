@@ -5,9 +5,11 @@ from ._cluster import has_workers as has_workers
 from ._cluster import wait_with_workers as wait_with_workers
 from ._columns import Columns as Columns
 from ._columns import MemoryColumns as MemoryColumns
+from ._file_columns import NUMBERS as NUMBERS
 from ._file_columns import FileColumns as FileColumns
 from ._file_columns import constant_share as constant_share
 from ._file_columns import describe_columns as describe_columns
+from ._file_columns import find_scaling as find_scaling
 from ._kernels import add_columns as add_columns
 from ._kernels import dot_columns as dot_columns
 from ._kernels import standardize_rows as standardize_rows

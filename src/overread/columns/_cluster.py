@@ -30,8 +30,8 @@ from overread import __version__
 from overread._terminal import say
 from overread.bags import StoredInstances
 from overread.columns._columns import Columns
-from overread.columns._file_columns import ColumnNumbers, FileColumns, Scaling, describe_columns
-from overread.errors import InvalidInputError, MissingExtraError, OverreadError, StorageError
+from overread.columns._file_columns import FileColumns, describe_columns
+from overread.errors import InvalidInputError, OverreadError, StorageError, require_extra
 
 Answer = TypeVar("Answer")
 
@@ -108,7 +108,7 @@ def _share_rows(source: StoredInstances, order: Ints, weight: Floats, owner: obj
     return folder / "order.npy", folder / "weight.npy"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowPart:
     """Rows first to last, in the order of the loss, of a file; all that a worker has to know to read them."""
 
@@ -117,7 +117,7 @@ class RowPart:
     order_file: Path
     first: int
     last: int
-    scaling: Scaling
+    scaling: Floats
     n_bytes: int
 
 
@@ -138,15 +138,15 @@ class ClusterColumns(Columns):
         self._parts: list[RowPart] = []
         self.sample_bytes = sample_bytes
 
-    def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
+    def describe(self, *, center: bool, standardize: bool) -> Floats:
         """Let the cluster read every column once, for the numbers by which it is standardized."""
         groups = np.array_split(np.arange(self.n_features), min(self.n_features, self._n_parts))
         files = (self._path, self._order_file, self._weight_file)
         given = [(files, group, center, standardize) for group in groups]
         self.n_read += self.n_features
-        return ColumnNumbers.join(self._gather(_describe_stored, given))
+        return np.concatenate(self._gather(_describe_stored, given), axis=1)
 
-    def standardize(self, scaling: Scaling) -> None:
+    def standardize(self, scaling: Floats) -> None:
         """Take what columns are standardized by; products are possible from now on."""
         bounds = np.linspace(0, self.n_rows, self._n_parts + 1).astype(int)
         token = uuid.uuid4().hex
@@ -158,11 +158,11 @@ class ClusterColumns(Columns):
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
         """Return X[:, columns]' residual; with hold the workers keep their parts of the columns."""
         given = [(columns, residual[part.first : part.last], hold) for part in self._parts]
-        return np.sum(self._ask(_dot_part, given), axis=0)
+        return np.sum(self._ask(_dot, given), axis=0)
 
     def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
         """Add X[:, columns] factors to scores."""
-        found = self._ask(_add_part, [(columns, factors)] * len(self._parts))
+        found = self._ask(_add, [(columns, factors)] * len(self._parts))
         for part, added in zip(self._parts, found, strict=True):
             scores[part.first : part.last] += added
 
@@ -173,7 +173,7 @@ class ClusterColumns(Columns):
             (columns, rows[places] - part.first, factor[places])
             for part, places in zip(self._parts, inside, strict=True)
         ]
-        for places, found in zip(inside, self._ask(_take_part, given), strict=True):
+        for places, found in zip(inside, self._ask(_take, given), strict=True):
             out[:, places] = found
 
     def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
@@ -189,7 +189,8 @@ class ClusterColumns(Columns):
 
     def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Let the cluster work on every part; count what it read."""
-        answers = self._gather(work, [(part, *one) for part, one in zip(self._parts, given, strict=True)])
+        tasks = [(part, work, *one) for part, one in zip(self._parts, given, strict=True)]
+        answers = self._gather(_work_on_part, tasks)
         self.n_read += round(sum(n_read for _, n_read in answers) / len(self._parts))
         return [answer for answer, _ in answers]
 
@@ -235,10 +236,9 @@ def _collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
 
     It takes a task that was on several workers when they died for the cause; here it is not.
     """
-    try:
-        from distributed.scheduler import KilledWorker
-    except ImportError as error:
-        raise MissingExtraError("a fit on a cluster needs: pip install overread[cluster]") from error
+    require_extra("cluster", "a fit on a cluster")
+    from distributed.scheduler import KilledWorker
+
     wait_with_workers(client, partial(_await_all, list(futures.values())))
     answers: dict[int, Any] = {}
     with contextlib.suppress(KilledWorker):
@@ -267,68 +267,55 @@ def _describe_stored(
     columns: Ints,
     center: bool,  # noqa: FBT001
     standardize: bool,  # noqa: FBT001
-) -> ColumnNumbers:
+) -> Floats:
     """Describe some columns; runs in a worker."""
     path, order_file, weight_file = files
     source, weight = StoredInstances(path, rows=np.load(order_file)), np.load(weight_file)
     return describe_columns(source, columns, None, weight, center=center, standardize=standardize)
 
 
-def _dot_part(part: RowPart, columns: Ints, residual: Floats, hold: bool) -> tuple[Floats, int]:  # noqa: FBT001
-    """Return X[:, columns]' residual of a part, and how many columns were read; runs in a worker."""
+def _work_on_part(part: RowPart, work: Callable[..., Floats], *given: Any) -> tuple[Floats, int]:
+    """Return an answer of a part, and how many columns were read for it; runs in a worker."""
     with _opened(part) as features:
-        return features.dot(columns, residual, hold=hold), _take_count(features)
+        answer = work(features, *given)
+        count, features.n_read = features.n_read, 0
+        return answer, count
 
 
-def _add_part(part: RowPart, columns: Ints, factors: Floats) -> tuple[Floats, int]:
-    """Return X[:, columns] factors of a part; runs in a worker."""
-    with _opened(part) as features:
-        scores = np.zeros(features.n_rows)
-        features.add(columns, factors, scores)
-        return scores, _take_count(features)
+def _dot(features: FileColumns, columns: Ints, residual: Floats, hold: bool) -> Floats:  # noqa: FBT001
+    return features.dot(columns, residual, hold=hold)
 
 
-def _take_part(part: RowPart, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
-    """Return some rows of a part times factor; runs in a worker."""
-    with _opened(part) as features:
-        out = np.empty((len(columns), len(rows)))
-        if len(rows):
-            features.take_rows(columns, rows, factor, out)
-        return out, _take_count(features)
+def _add(features: FileColumns, columns: Ints, factors: Floats) -> Floats:
+    scores = np.zeros(features.n_rows)
+    features.add(columns, factors, scores)
+    return scores
 
 
-class _Opened:
-    """A part with its columns, held by a worker from one task to the next; one task at a time."""
-
-    def __init__(self, part: RowPart) -> None:
-        order = np.load(part.order_file, mmap_mode="r")[part.first : part.last]
-        source = StoredInstances(part.path, rows=np.array(order))
-        self.features = FileColumns(source, np.arange(len(source)), part.scaling, part.n_bytes)
-        self.lock = threading.Lock()
-
-    def __enter__(self) -> FileColumns:
-        self.lock.acquire()
-        return self.features
-
-    def __exit__(self, *error: object) -> None:
-        self.lock.release()
+def _take(features: FileColumns, columns: Ints, rows: Ints, factor: Floats) -> Floats:
+    out = np.empty((len(columns), len(rows)))
+    if len(rows):
+        features.take_rows(columns, rows, factor, out)
+    return out
 
 
-_OPENED: dict[tuple[str, int], _Opened] = {}
+# The parts of one fit with their columns, held by a worker from one task to the next; one task at a time works on each.
+_OPENED: dict[tuple[str, int], tuple[threading.Lock, FileColumns]] = {}
 _OPENING = threading.Lock()
 
 
-def _opened(part: RowPart) -> _Opened:
-    """Return the part as this worker holds it; parts of other fits are given up."""
+@contextlib.contextmanager
+def _opened(part: RowPart) -> Iterator[FileColumns]:
+    """Give the part as this worker holds it; parts of other fits are given up."""
+    key = (part.token, part.first)
     with _OPENING:
-        for key in [key for key in _OPENED if key[0] != part.token]:
-            del _OPENED[key]
-        key = (part.token, part.first)
+        for other in [other for other in _OPENED if other[0] != part.token]:
+            del _OPENED[other]
         if key not in _OPENED:
-            _OPENED[key] = _Opened(part)
-        return _OPENED[key]
-
-
-def _take_count(features: FileColumns) -> int:
-    count, features.n_read = features.n_read, 0
-    return count
+            order = np.load(part.order_file, mmap_mode="r")[part.first : part.last]
+            source = StoredInstances(part.path, rows=np.array(order))
+            columns = FileColumns(source, np.arange(len(source)), part.scaling, part.n_bytes)
+            _OPENED[key] = threading.Lock(), columns
+        lock, features = _OPENED[key]
+    with lock:
+        yield features

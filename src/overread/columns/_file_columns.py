@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,33 +22,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Scaling:
-    """How a column becomes a standardized one: (x unit - middle) / divisor; a divisor of 0 makes it 0."""
-
-    unit: Floats
-    middle: Floats
-    divisor: Floats
+# What is found of each column, a row each: the last is the largest absolute value, the norm is that once standardized.
+NUMBERS = ("mean", "scale", "norm", "largest")
 
 
-@dataclass(frozen=True)
-class ColumnNumbers:
-    """What was found of each column: mean, scale, norm once standardized, and largest absolute value."""
+def find_scaling(numbers: Floats, *, standardize: bool) -> Floats:
+    """Return unit, middle and divisor, a row each: a standardized column is (x unit - middle) / divisor, else 0.
 
-    means: Floats
-    scales: Floats
-    norms: Floats
-    largest: Floats
-
-    @classmethod
-    def join(cls, parts: Sequence[ColumnNumbers]) -> ColumnNumbers:
-        """Put the numbers of groups of columns one after the other."""
-        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
-
-    def scaling(self, *, standardize: bool) -> Scaling:
-        """Return how columns become standardized ones, to the bit as `standardize_rows` does it."""
-        unit = np.ldexp(1.0, -np.frexp(self.largest)[1]) if standardize else np.ones(len(self.largest))
-        return Scaling(unit, self.means * unit, self.scales * unit)
+    To the bit as `standardize_rows` does it.
+    """
+    means, scales, _, largest = numbers
+    unit = np.ldexp(1.0, -np.frexp(largest)[1]) if standardize else np.ones(len(largest))
+    return np.stack([unit, means * unit, scales * unit])
 
 
 def describe_columns(
@@ -60,22 +44,12 @@ def describe_columns(
     *,
     center: bool,
     standardize: bool,
-) -> ColumnNumbers:
-    """Read columns once."""
-    numbers = ColumnNumbers(*(np.empty(len(columns)) for _ in range(4)))
+) -> Floats:
+    """Read columns once, for their `NUMBERS`."""
+    numbers, constant = np.empty((len(NUMBERS), len(columns))), constant_share(source.dtype)
     for place, values in enumerate(read_ahead(source.read_columns(columns))):
-        one = slice(place, place + 1)
-        standardize_rows(
-            (values if order is None else values[order])[None],
-            weight,
-            center,
-            standardize,
-            constant_share(source.dtype),
-            numbers.means[one],
-            numbers.scales[one],
-            numbers.norms[one],
-            numbers.largest[one],
-        )
+        column = (values if order is None else values[order])[None]
+        standardize_rows(column, weight, center, standardize, constant, *numbers[:, place : place + 1])
     return numbers
 
 
@@ -105,7 +79,7 @@ class FileColumns(Columns):
         self,
         source: StoredInstances,
         order: Ints,
-        scaling: Scaling,
+        scaling: Floats,
         n_bytes: int,
         sample_bytes: float = np.inf,
     ) -> None:
@@ -206,8 +180,7 @@ class FileColumns(Columns):
     def _read(self, columns: Ints) -> Iterator[NDArray[np.floating]]:
         """Give standardized columns one by one."""
         self.n_read += len(columns)
-        scaling = self._scaling
         for column, values in zip(columns, read_ahead(self.source.read_columns(columns)), strict=True):
             chosen = values if self._is_sorted else values[self._order]
-            rescale_row(chosen, scaling.unit[column], scaling.middle[column], scaling.divisor[column])
+            rescale_row(chosen, *self._scaling[:, column])
             yield chosen

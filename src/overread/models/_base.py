@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from overread.bags import Bags, Matrix, StoredInstances, mean_soft_kl
 from overread.errors import InvalidInputError
-from overread.models.loss._bag_loss import pool
+from overread.models.loss._bag_loss import PoolingName, pool
 
 Floats = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
     Needs the fitted attributes ``classes_`` and ``fitted_with_bags_``, and the parameter ``pooling``.
     """
 
-    pooling: str
+    pooling: PoolingName
     classes_: NDArray[Any]
     fitted_with_bags_: bool
 

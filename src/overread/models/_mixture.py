@@ -15,19 +15,10 @@ from sklearn.base import clone
 from overread._terminal import count_steps
 from overread.bags import Bags, SoftStratifiedGroupKFold, group_codes, read_labels, take_rows
 from overread.errors import DataWarning, InvalidInputError
+from overread.models import _saving as saving
 from overread.models._base import LinearBagClassifier, linear_scores, make_alike, read_bags
 from overread.models._problem import check_number, seed_of
-from overread.models._saving import (
-    LINEAR_FIELDS,
-    Field,
-    Flag,
-    Float,
-    FloatArray,
-    Integer,
-    IntegerArray,
-    Names,
-    SavedModel,
-)
+from overread.models._saving import LINEAR_FIELDS, Field, SavedModel
 from overread.models.loss._bag_loss import PoolingName
 from overread.models.rvm._estimator import RVMMIL
 from overread.models.rvm._evidence import UpdateName
@@ -128,20 +119,20 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
     _later_parameters = frozenset({"memory_mb"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
         **LINEAR_FIELDS,
-        "reader_ids_": Names("R"),
-        "reader_coefs_": FloatArray("R", "d"),
-        "reader_intercepts_": FloatArray("R"),
-        "score_means_": FloatArray("R"),
-        "score_deviations_": FloatArray("R"),
-        "importance_": FloatArray("R"),
-        "interval_": FloatArray("R", 2),
-        "n_positive_": IntegerArray("R"),
-        "n_bags_": IntegerArray("R"),
-        "mixture_intercept_": Float(),
-        "left_out_ids_": Names("L"),
-        "left_out_reasons_": Names("L"),
-        "n_features_": Integer(),
-        "converged_": Flag(),
+        "reader_ids_": saving.Names("R"),
+        "reader_coefs_": saving.FloatArray("R", "d"),
+        "reader_intercepts_": saving.FloatArray("R"),
+        "score_means_": saving.FloatArray("R"),
+        "score_deviations_": saving.FloatArray("R"),
+        "importance_": saving.FloatArray("R"),
+        "interval_": saving.FloatArray("R", 2),
+        "n_positive_": saving.IntegerArray("R"),
+        "n_bags_": saving.IntegerArray("R"),
+        "mixture_intercept_": saving.Float(),
+        "left_out_ids_": saving.Names("L"),
+        "left_out_reasons_": saving.Names("L"),
+        "n_features_": saving.Integer(),
+        "converged_": saving.Flag(),
     }
 
     update: UpdateName = "mackay"

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import overread
-from overread.errors import InvalidInputError, MissingExtraError
+from overread.errors import InvalidInputError, require_extra
 from overread.files import write_atomically
 from overread.models._base import LinearBagClassifier
 from overread.models.loss._bag_loss import find_pooling
@@ -60,7 +60,11 @@ def export_onnx(model: LinearBagClassifier, path: str | Path) -> Path:
 
 def _make_graph(model: LinearBagClassifier) -> ModelProto:
     """Return the instance scorer of a fitted model as an ONNX model."""
-    onnx = _import_onnx()
+    require_extra("onnx", "ONNX export")
+    import onnx.checker
+    import onnx.helper
+    import onnx.numpy_helper
+
     check_is_fitted(model)
     double = onnx.TensorProto.DOUBLE
     graph = onnx.helper.make_graph(
@@ -80,19 +84,6 @@ def _make_graph(model: LinearBagClassifier) -> ModelProto:
     onnx.helper.set_model_props(made, _metadata(model))
     onnx.checker.check_model(made, full_check=True)
     return made
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-        import onnx.checker
-        import onnx.helper
-        import onnx.numpy_helper
-    except ImportError as error:
-        raise MissingExtraError(
-            "ONNX export needs the package onnx: pip install 'overread[onnx]', or pip install onnx"
-        ) from error
-    return onnx
 
 
 def _nodes(helper: Any) -> list[Any]:

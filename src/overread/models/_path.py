@@ -15,21 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from overread._terminal import count_steps
 from overread.bags import Bags, make_splits
 from overread.errors import InvalidInputError
+from overread.models import _problem as fitting
 from overread.models._base import LinearBagClassifier, bags_to_score, linear_scores, make_alike, read_bags
-from overread.models._penalties import Penalty
 from overread.models._plots import plot_path
-from overread.models._problem import (
-    check_number,
-    make_report,
-    prepare,
-    read_options,
-    single_threaded_blas,
-    warn_about,
-)
 from overread.models._report import FitReport
-from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, Records, SavedModel
-from overread.models._soft import SoftMILLogisticRegression
-from overread.models.loss._bag_loss import NormalizationName, PoolingName, WeighedBags, pool, weigh_bags
+from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, SavedModel
+from overread.models._soft import SoftMILLogisticRegression, SoftParameters
+from overread.models.loss._bag_loss import WeighedBags, pool, weigh_bags
 from overread.models.solver._path import alpha_grid
 
 if TYPE_CHECKING:
@@ -72,7 +64,7 @@ class PathProgress:
 
 
 @dataclass(eq=False, repr=False)
-class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
+class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath"):
     """All models of `SoftMILLogisticRegression` along a decreasing grid of penalties.
 
     Parameters
@@ -109,7 +101,6 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     [0, 1, 1]
     """
 
-    _later_parameters = frozenset({"memory_mb", "penalty"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
         **BAG_FIELDS,
         "alphas_": FloatArray("L"),
@@ -120,23 +111,13 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         "objectives_": FloatArray("L"),
         "n_features_": IntegerArray("L"),
         "alpha_max_": Float(),
-        "fit_reports_": Records(FitReport, "L"),
+        "fit_reports_": Field(tuple[FitReport, ...], "L"),
     }
 
     alphas: Any = None
     _: KW_ONLY
     n_alphas: int = 30
     min_ratio: float = MIN_RATIO
-    penalty: str | Penalty = "l1"
-    normalization: NormalizationName = "bags"
-    divide_by_features: bool = False
-    fit_intercept: bool = True
-    standardize: bool = True
-    pooling: PoolingName = "noisy_or"
-    tol: float = 1e-6
-    max_iter: int = 200
-    random_state: int | np.random.RandomState | None = None
-    memory_mb: float | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
@@ -165,15 +146,15 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             Called with a `PathProgress` after each penalty.
         """
         given = read_bags(self, X, bags, reset=True)
-        options = read_options(self)
-        problem = prepare(self, given, y, sample_weight, reader_weight)
+        options = fitting.read_options(self)
+        problem = fitting.prepare(self, given, y, sample_weight, reader_weight)
         solver = problem.solver(options.seed)
-        self.alpha_max_ = solver.alpha_max / problem.alpha_unit
+        self.alpha_max_ = problem.alpha_max
         self.alphas_ = self._grid(self.alpha_max_)
 
         self.classes_ = problem.labels.classes
         coefs, intercepts, reports = [], [], []
-        with single_threaded_blas():
+        with fitting.single_threaded_blas():
             for index, alpha in enumerate(count_steps("penalties", self.alphas_)):
                 solution = solver.solve(
                     alpha * problem.alpha_unit, tol=options.tol, max_iter=options.max_iter
@@ -182,9 +163,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
                 coefs.append(coefficients)
                 intercepts.append(intercept)
                 objectives = (problem.unit * solution.objective,)
-                report = make_report(
-                    problem, solver, solution, float(alpha), self.alpha_max_, options, objectives
-                )
+                report = fitting.make_report(problem, solver, solution, float(alpha), options, objectives)
                 reports.append(report)
                 if callback is not None:
                     callback(PathProgress(index, len(self.alphas_), report))
@@ -194,13 +173,13 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self.objectives_ = np.array([report.objective for report in reports])
         self.n_features_ = np.array([report.n_features for report in reports])
         for report in reports:
-            warn_about(report)
+            fitting.warn_about(report)
         return self
 
     def _grid(self, alpha_max: float) -> Floats:
         if self.alphas is None:
-            n_alphas = int(check_number(self.n_alphas, "n_alphas", low=1, integer=True))
-            ratio = check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
+            n_alphas = int(fitting.check_number(self.n_alphas, "n_alphas", low=1, integer=True))
+            ratio = fitting.check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
             return alpha_grid(alpha_max, n_alphas, ratio)
         try:
             values = np.asarray(self.alphas, dtype=np.float64)
@@ -214,7 +193,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None
     ) -> Floats:
         """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
-        problem = prepare(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
+        problem = fitting.prepare(self, read_bags(self, X, bags, reset=True), y, sample_weight, reader_weight)
         return self._grid(problem.alpha_max)
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
@@ -281,7 +260,7 @@ RULES = {"1se": 1.0, "best": 0.0}
 
 
 @dataclass(eq=False, repr=False)
-class SoftMILPathCV(LinearBagClassifier):
+class SoftMILPathCV(SoftParameters, LinearBagClassifier):
     """`SoftMILLogisticRegression` with its penalty chosen by cross-validation along a path.
 
     Every fold is fitted by a `SoftMILPath` on the penalties of the whole data, and scored on the bags that it left out
@@ -337,17 +316,7 @@ class SoftMILPathCV(LinearBagClassifier):
     min_ratio: float = MIN_RATIO
     cv: Any = 5
     rule: Literal["1se", "best"] = "1se"
-    penalty: str | Penalty = "l1"
-    normalization: NormalizationName = "bags"
-    divide_by_features: bool = False
-    fit_intercept: bool = True
-    standardize: bool = True
-    pooling: PoolingName = "noisy_or"
     n_init: int = 1
-    tol: float = 1e-6
-    max_iter: int = 200
-    random_state: int | None = None
-    memory_mb: float | None = None
 
     def fit(
         self,

@@ -23,12 +23,14 @@ from threadpoolctl import ThreadpoolController
 
 from overread.bags import Bags, Matrix, SoftLabels, StoredInstances
 from overread.columns import (
+    NUMBERS,
     ClusterColumns,
     Columns,
     FileColumns,
     MemoryColumns,
     constant_share,
     describe_columns,
+    find_scaling,
     standardize_rows,
 )
 from overread.errors import DataWarning, InvalidInputError
@@ -39,7 +41,7 @@ from overread.models._report import FitReport
 from overread.models.loss._bag_loss import BagLoss, find_pooling, weigh_bags
 from overread.models.solver._curvature import worth_sampling
 from overread.models.solver._newton import NewtonSolver, Solution
-from overread.models.solver._path import COARSE, FINE, Pace, descend, null_intercept, witness_loss
+from overread.models.solver._path import COARSE, FINE, descend, null_intercept, witness_loss
 
 Floats = NDArray[np.float64]
 
@@ -108,11 +110,9 @@ def make_design(
         for first in range(0, n, ROWS_PER_BLOCK):
             block = slice(first, first + ROWS_PER_BLOCK)
             Xt[:, block] = X[order[block]].T
-    means, scales, norms, largest = (np.empty(d) for _ in range(4))
-    standardize_rows(Xt, weight, center, standardize, constant_share(X.dtype), means, scales, norms, largest)
-    if not standardize:
-        _refuse_overflow(np.where(scales > 0, largest, 0.0))
-    return FitDesign(MemoryColumns(Xt), means, scales, norms, _find_vanishing(largest, X.dtype))
+    numbers = np.empty((len(NUMBERS), d))
+    standardize_rows(Xt, weight, center, standardize, constant_share(X.dtype), *numbers)
+    return _finish_design(MemoryColumns(Xt), numbers, X.dtype, standardize=standardize)
 
 
 def _make_stored_design(
@@ -130,20 +130,29 @@ def _make_stored_design(
     if X.client is None:
         everything = range(X.shape[1])
         numbers = describe_columns(X, everything, order, weight, center=center, standardize=standardize)
-        columns = FileColumns(X, order, numbers.scaling(standardize=standardize), room.columns, room.sample)
+        scaling = find_scaling(numbers, standardize=standardize)
+        columns = FileColumns(X, order, scaling, room.columns, room.sample)
         columns.n_read = X.shape[1]
     else:
         columns = ClusterColumns(X, order, weight, room.columns, room.columns + room.sample)
         numbers = columns.describe(center=center, standardize=standardize)
-        columns.standardize(numbers.scaling(standardize=standardize))
-    if not standardize:
-        _refuse_overflow(np.where(numbers.scales > 0, numbers.largest, 0.0))
-    vanishing = _find_vanishing(numbers.largest, X.dtype)
-    return FitDesign(columns, numbers.means, numbers.scales, numbers.norms, vanishing)
+        columns.standardize(find_scaling(numbers, standardize=standardize))
+    return _finish_design(columns, numbers, X.dtype, standardize=standardize)
 
 
-def _find_vanishing(largest: Floats, dtype: np.dtype[np.floating]) -> NDArray[np.int64]:
-    return np.flatnonzero((largest > 0) & (largest < float(np.finfo(dtype).tiny)))
+def _finish_design(
+    columns: Columns, numbers: Floats, dtype: np.dtype[np.floating], *, standardize: bool
+) -> FitDesign:
+    """Make the design of standardized columns; refuse those whose products would overflow without scaling."""
+    means, scales, norms, largest = numbers
+    used = np.where(scales > 0, largest, 0.0)
+    if not standardize and used.max() > LARGEST_UNSCALED:
+        raise InvalidInputError(
+            f"column {used.argmax()} of X reaches {used.max():.3g}; products would overflow. "
+            "Use standardize=True"
+        )
+    vanishing = np.flatnonzero((largest > 0) & (largest < float(np.finfo(dtype).tiny)))
+    return FitDesign(columns, means, scales, norms, vanishing)
 
 
 def _share_design(
@@ -163,15 +172,6 @@ def _share_design(
     if center and not (np.abs(means) <= SMALL_MEAN * spreads).all():
         return None
     return FitDesign(MemoryColumns(X.T), np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))
-
-
-def _refuse_overflow(largest: Floats) -> None:
-    """Refuse columns whose products would overflow without scaling."""
-    if largest.max() > LARGEST_UNSCALED:
-        raise InvalidInputError(
-            f"column {largest.argmax()} of X reaches {largest.max():.3g}; products would overflow. "
-            "Use standardize=True"
-        )
 
 
 # Mean loss below which hard labels count as separated; set by judgement.
@@ -207,7 +207,14 @@ class FitProblem:
 
     def solver(self, seed: int, *, loss: BagLoss | None = None) -> NewtonSolver:
         """Return a solver of this loss, or of a stand-in for it, standing at w = 0."""
-        solver = self._solver(seed, loss or self.loss)
+        solver = NewtonSolver(
+            self.design.columns,
+            loss or self.loss,
+            self.penalty,
+            fit_intercept=self.fit_intercept,
+            norms=self.design.norms,
+            seed=seed,
+        )
         known = self._null_gradient if loss is None else None
         solver.start(np.zeros(self.design.columns.n_features), self.null, gradient=known)
         return solver
@@ -219,19 +226,9 @@ class FitProblem:
 
     @cached_property
     def _null_gradient(self) -> Floats:
-        solver = self._solver(0, self.loss)
-        solver.start(np.zeros(self.design.columns.n_features), self.null)
-        return solver.point.gradient
-
-    def _solver(self, seed: int, loss: BagLoss) -> NewtonSolver:
-        return NewtonSolver(
-            self.design.columns,
-            loss,
-            self.penalty,
-            fit_intercept=self.fit_intercept,
-            norms=self.design.norms,
-            seed=seed,
-        )
+        residual = np.empty(self.loss.n_rows)
+        self.loss.value(np.full(self.loss.n_rows, self.null), residual)
+        return self.design.columns.dot(np.arange(self.design.columns.n_features), residual)
 
     def is_separated(self, solution: Solution) -> bool:
         """Whether hard labels are met so well that the loss is near rounding: nothing but alpha bounds w."""
@@ -258,12 +255,12 @@ def seed_of(random_state: Any) -> int:
     return int(check_number(random_state, "random_state", high=2**63 - 1, integer=True))
 
 
-def read_options(estimator: Any, *, n_init: int = 1) -> SolverOptions:
+def read_options(estimator: Any) -> SolverOptions:
     """Read and check an estimator's parameters of the search."""
     return SolverOptions(
         tol=check_number(estimator.tol, "tol", high=1.0),
         max_iter=int(check_number(estimator.max_iter, "max_iter", integer=True)),
-        n_init=int(check_number(n_init, "n_init", low=1, integer=True)),
+        n_init=int(check_number(getattr(estimator, "n_init", 1), "n_init", low=1, integer=True)),
         seed=seed_of(estimator.random_state),
     )
 
@@ -326,9 +323,7 @@ def single_threaded_blas() -> Iterator[None]:
         yield
 
 
-@cache
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
+_threadpools = cache(ThreadpoolController)
 
 
 def fit_one_alpha(
@@ -339,26 +334,28 @@ def fit_one_alpha(
     The default start, w = 0, is followed down at two paces where the problem is not convex. Returned with the solver
     that found it, and the objectives that all starts reached.
     """
+
+    def solve_from(w: Floats, b: float) -> Fit:
+        solver = problem.solver(options.seed)
+        solver.start(w, b)
+        return solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver
+
+    fits = []
     if start is not None and _is_better(problem, alpha, start):
-        fits = [_fit_from(problem, alpha, options, start)]
+        fits.append(solve_from(*start))
     else:
-        paces = (FINE,) if problem.loss.is_convex else (FINE, COARSE)
-        fits = [_descent(problem, alpha, options, pace) for pace in paces]
-    if not problem.loss.is_convex:
-        fits += [_witness_fit(problem, alpha, options, number) for number in range(1, options.n_init)]
+        for pace in (FINE,) if problem.loss.is_convex else (FINE, COARSE):
+            solver = problem.solver(options.seed)
+            found = descend(solver, alpha, tol=options.tol, max_iter=options.max_iter, pace=pace)
+            fits.append((found, solver))
+    for number in range(1, 1 if problem.loss.is_convex else options.n_init):
+        # From the convex fit to one random instance of each bag.
+        stand_in = witness_loss(problem.loss, np.random.default_rng([options.seed, number]))
+        rehearsal = problem.solver(options.seed, loss=stand_in)
+        first = descend(rehearsal, alpha, tol=FINE.tol, max_iter=options.max_iter)
+        fits.append(solve_from(first.w, first.b))
     solution, solver = min(fits, key=lambda fit: (not fit[0].converged, fit[0].objective))
     return solution, solver, tuple(problem.unit * reached.objective for reached, _ in fits)
-
-
-def _fit_from(problem: FitProblem, alpha: float, options: SolverOptions, start: Start) -> Fit:
-    solver = problem.solver(options.seed)
-    solver.start(*start)
-    return solver.solve(alpha, tol=options.tol, max_iter=options.max_iter), solver
-
-
-def _descent(problem: FitProblem, alpha: float, options: SolverOptions, pace: Pace) -> Fit:
-    solver = problem.solver(options.seed)
-    return descend(solver, alpha, tol=options.tol, max_iter=options.max_iter, pace=pace), solver
 
 
 def _is_better(problem: FitProblem, alpha: float, start: Start) -> bool:
@@ -369,20 +366,11 @@ def _is_better(problem: FitProblem, alpha: float, start: Start) -> bool:
     return solver.point.loss + alpha * problem.penalty.value(start[0]) < null
 
 
-def _witness_fit(problem: FitProblem, alpha: float, options: SolverOptions, number: int) -> Fit:
-    """Start from the convex fit to one random instance of each bag."""
-    random = np.random.default_rng([options.seed, number])
-    rehearsal = problem.solver(options.seed, loss=witness_loss(problem.loss, random))
-    first = descend(rehearsal, alpha, tol=FINE.tol, max_iter=options.max_iter)
-    return _fit_from(problem, alpha, options, (first.w, first.b))
-
-
 def make_report(
     problem: FitProblem,
     solver: NewtonSolver,
     solution: Solution,
     alpha: float,
-    alpha_max: float,
     options: SolverOptions,
     start_objectives: tuple[float, ...],
 ) -> FitReport:
@@ -391,7 +379,7 @@ def make_report(
     low, high = min(start_objectives), max(start_objectives)
     return FitReport(
         alpha=alpha,
-        alpha_max=alpha_max,
+        alpha_max=problem.alpha_max,
         objective=problem.unit * solution.objective,
         loss=problem.unit * solution.loss,
         kkt_residual=solution.relative_violation,

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from importlib import import_module
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import overread
+import overread.models
 from overread.errors import FormatError, InvalidInputError, ModelFileError, StorageError
 from overread.files import Seal, from_json, parse_json, read_capped, to_json, write_atomically
 from overread.models._penalties import PENALTIES, Penalty
@@ -59,45 +60,43 @@ OLD_NAMES = {old: name for name, old in FILE_NAMES.items()}
 SAME_NAMES = {("RVMMIL", "alpha_")}
 
 _KINDS: dict[str, type[SavedModel]] = {}
-# Where the kinds of this package are declared: a file may be loaded before its class has been imported.
-HOMES = {
-    "BoostedBags": "_boosted",
-    "DawidSkene": "crowd._models",
-    "RVMMIL": "rvm._estimator",
-    "RaykarCrowd": "crowd._models",
-    "ReaderMixture": "_mixture",
-    "SoftMILLogisticRegression": "_soft",
-    "SoftMILPath": "_path",
-}
+# The kinds of this package, which are its names too: a file may be loaded before its class has been imported.
+OWN_KINDS = (
+    *("BoostedBags", "DawidSkene", "RVMMIL", "RaykarCrowd", "ReaderMixture"),
+    *("SoftMILLogisticRegression", "SoftMILPath"),
+)
 
 
 def _file_name(name: str, kind: str) -> str:
     """Name in a file of this kind; models of other packages never had other names."""
-    return name if kind not in HOMES or (kind, name) in SAME_NAMES else FILE_NAMES.get(name, name)
+    return name if kind not in OWN_KINDS or (kind, name) in SAME_NAMES else FILE_NAMES.get(name, name)
 
 
 def _rename(value: Any, names: Mapping[str, str]) -> Any:
-    """Rename the keys of a JSON object, or of the objects of a list."""
-    if isinstance(value, list):
+    """Rename the members of a record, or of a list of them, in JSON."""
+    if isinstance(value, dict):
+        return {names.get(key, key): part for key, part in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
         return [_rename(item, names) for item in value]
-    return {names.get(key, key): part for key, part in value.items()} if isinstance(value, dict) else value
+    return value
 
 
-@dataclass(frozen=True)
 class Field:
     """A fitted attribute in a file, of a type that `overread.files.from_json` reads.
 
     Lengths are numbers, or letters; a letter means the same number everywhere in one file, say d the number of
-    features. Of a whole number, `shape` is the letter that stands for it.
+    features. Of a whole number, the letter stands for it. Members of records have the names of version 0.2 in files.
     """
 
-    type_: Any
-    shape: tuple[str | int, ...] = ()
-    optional: bool = False
+    def __init__(self, type_: Any, *shape: str | int, optional: bool = False) -> None:
+        self.type_ = type_
+        self.shape = shape
+        self.optional = optional
 
     def encode(self, value: Any) -> Any:
         """Plain JSON for a value, as it will be read."""
-        return to_json(self._read(to_json(value, keep_nan=True), ""), keep_nan=True)
+        read = from_json(self.type_, to_json(value, keep_nan=True))
+        return _rename(to_json(read, keep_nan=True), FILE_NAMES)
 
     def decode(self, data: Any, place: str, lengths: dict[str, int]) -> Any:
         """Value for plain JSON, or `FormatError`; ``lengths`` are those that the letters have so far."""
@@ -112,21 +111,14 @@ class Field:
         return value
 
     def _read(self, data: Any, place: str) -> Any:
-        return from_json(self.type_, data, place)
+        return from_json(self.type_, _rename(data, OLD_NAMES), place)
 
 
-class _RecordField(Field):
-    """A record, or several: members have the names of version 0.2 in files."""
-
-    def encode(self, value: Any) -> Any:
-        return _rename(super().encode(value), FILE_NAMES)
-
-    def _read(self, data: Any, place: str) -> Any:
-        return super()._read(_rename(data, OLD_NAMES), place)
-
-
-class _NamesField(Field):
+class Names(Field):
     """Strings that differ, as scikit-learn's ``feature_names_in_``."""
+
+    def __init__(self, length: str, *, optional: bool = False) -> None:
+        super().__init__(NDArray[np.object_], length, optional=optional)
 
     def encode(self, value: Any) -> Any:
         return [str(name) for name in value]
@@ -144,8 +136,11 @@ class _Labels:
     values: list[Any]
 
 
-class _ClassesField(Field):
+class Classes(Field):
     """The two classes with their numpy type: integers, floats, booleans and strings come back as they were."""
+
+    def __init__(self) -> None:
+        super().__init__(_Labels)
 
     def encode(self, value: Any) -> Any:
         classes = np.asarray(value)
@@ -155,7 +150,7 @@ class _ClassesField(Field):
         return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
     def _read(self, data: Any, place: str) -> NDArray[Any]:
-        labels = from_json(_Labels, data, place)
+        labels = super()._read(data, place)
         try:
             classes = np.array(labels.values, dtype=np.dtype(labels.dtype))
             if classes.shape == (2,):
@@ -166,25 +161,14 @@ class _ClassesField(Field):
         raise FormatError(f"{place}: must hold two values")
 
 
-def _make_field(type_: Any, cls: type[Field] = Field) -> Callable[..., Field]:
-    """Make what declares a field of this type, given its shape."""
-
-    def declare(*shape: str | int, optional: bool = False) -> Field:
-        return cls(type_, shape, optional)
-
-    return declare
-
-
-def _declare_records(type_: type, length: str | int) -> Field:
-    return _RecordField(tuple[type_, ...], (length,))  # type: ignore[valid-type]
-
-
 # What models declare their fitted attributes with.
-Float, Integer, Flag = _make_field(float), _make_field(int), _make_field(bool)
-FloatArray, IntegerArray = _make_field(NDArray[np.float64]), _make_field(NDArray[np.int64])
-Length = _make_field(int)
-Names, Classes = _make_field(NDArray[np.object_], _NamesField), _make_field(NDArray[Any], _ClassesField)
-Record, Records = _RecordField, _declare_records
+Float, Integer, Flag, Length = (
+    partial(Field, float),
+    partial(Field, int),
+    partial(Field, bool),
+    partial(Field, int),
+)
+FloatArray, IntegerArray = partial(Field, NDArray[np.float64]), partial(Field, NDArray[np.int64])
 
 BAG_FIELDS: dict[str, Field] = {
     "n_features_in_": Length("d"),
@@ -264,7 +248,7 @@ class SavedModel:
     def __new__(cls, *_: Any, **parameters: Any) -> Self:
         """Refuse a parameter by the name that it had in version 0.2."""
         for name, old in FILE_NAMES.items():
-            if old in parameters and getattr(cls, "_kind", "") in HOMES:
+            if old in parameters and getattr(cls, "_kind", "") in OWN_KINDS:
                 raise InvalidInputError(
                     f"{cls.__name__}: the parameter {old} is called {name} since version 0.3"
                 )
@@ -324,7 +308,13 @@ def to_document(model: SavedModel) -> dict[str, Any]:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    payload = _payload(model)
+    payload = {
+        "kind": model._kind,
+        "overread": overread.__version__,
+        "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
+        "parameters": _encode_parameters(model),
+        "fitted": _encode_fitted(model),
+    }
     try:
         return SEAL.close(payload)
     except ValueError as error:
@@ -365,16 +355,6 @@ def load_model(path: str | Path) -> Any:
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
     return from_document(parse_json(content, str(path), error=ModelFileError), str(path), content)
-
-
-def _payload(model: SavedModel) -> dict[str, Any]:
-    return {
-        "kind": model._kind,
-        "overread": overread.__version__,
-        "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
-        "parameters": _encode_parameters(model),
-        "fitted": _encode_fitted(model),
-    }
 
 
 def _encode_parameters(model: Any) -> dict[str, Any]:
@@ -419,10 +399,12 @@ def _check_payload(document: Any, content: bytes | None) -> dict[str, Any]:
 
 def _restore(payload: dict[str, Any]) -> Any:
     kind = from_json(str, payload["kind"], "payload.kind")
-    if kind in HOMES:
-        import_module(f"overread.models.{HOMES[kind]}")
+    if kind in OWN_KINDS:
+        getattr(overread.models, kind)
     if kind not in _KINDS:
-        raise ModelFileError(f"payload.kind: is {kind[:40]!r}, which is none of {sorted({*_KINDS, *HOMES})}")
+        raise ModelFileError(
+            f"payload.kind: is {kind[:40]!r}, which is none of {sorted({*_KINDS, *OWN_KINDS})}"
+        )
     cls: Any = _KINDS[kind]
     model = _build(cls, payload["parameters"])
     members = {_file_name(name, kind): (name, field) for name, field in cls._saved_fields.items()}

@@ -10,19 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
+from overread.models import _problem as fitting
 from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._penalties import Penalty
-from overread.models._problem import (
-    check_number,
-    fit_one_alpha,
-    make_report,
-    prepare,
-    read_options,
-    single_threaded_blas,
-    warn_about,
-)
 from overread.models._report import FitReport
-from overread.models._saving import LINEAR_FIELDS, Field, Float, FloatArray, Integer, Record, SavedModel
+from overread.models._saving import LINEAR_FIELDS, Field, Float, FloatArray, Integer, SavedModel
 from overread.models.loss._bag_loss import NormalizationName, PoolingName
 
 Floats = NDArray[np.float64]
@@ -31,8 +23,28 @@ Floats = NDArray[np.float64]
 DEFAULT_FRACTION = 0.1
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class SoftParameters:
+    """Parameters that all soft models have."""
+
+    _later_parameters = frozenset({"memory_mb", "penalty"})
+
+    penalty: str | Penalty = "l1"
+    normalization: NormalizationName = "bags"
+    divide_by_features: bool = False
+    fit_intercept: bool = True
+    standardize: bool = True
+    pooling: PoolingName = "noisy_or"
+    tol: float = 1e-6
+    max_iter: int = 200
+    random_state: int | np.random.RandomState | None = None
+    memory_mb: float | None = None
+
+
 @dataclass(eq=False, repr=False)
-class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLogisticRegression"):
+class SoftMILLogisticRegression(
+    SoftParameters, SavedModel, LinearBagClassifier, kind="SoftMILLogisticRegression"
+):
     """Noisy-or multiple-instance logistic regression on soft labels, kept compact by L1 or the elastic net.
 
     Minimizes the paper's equation (1), section 4,
@@ -106,7 +118,6 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
     array([0.74, 0.01, 0.  ])
     """
 
-    _later_parameters = frozenset({"memory_mb", "penalty"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
         **LINEAR_FIELDS,
         "mean_": FloatArray("d"),
@@ -114,23 +125,13 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         "alpha_": Float(),
         "alpha_max_": Float(),
         "n_iter_": Integer(),
-        "fit_report_": Record(FitReport),
+        "fit_report_": Field(FitReport),
     }
 
     alpha: float | None = None
     _: KW_ONLY
-    penalty: str | Penalty = "l1"
-    normalization: NormalizationName = "bags"
-    divide_by_features: bool = False
-    fit_intercept: bool = True
-    standardize: bool = True
-    pooling: PoolingName = "noisy_or"
     n_init: int = 1
-    tol: float = 1e-6
-    max_iter: int = 200
     warm_start: bool = False
-    random_state: int | np.random.RandomState | None = None
-    memory_mb: float | None = None
 
     def fit(
         self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None
@@ -151,16 +152,16 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
             The paper's a = n / n_max; leaves M alone. By default what the `Bags` carry.
         """
         given = read_bags(self, X, bags, reset=True)
-        options = read_options(self, n_init=self.n_init)
-        alpha = None if self.alpha is None else check_number(self.alpha, "alpha")
+        options = fitting.read_options(self)
+        alpha = None if self.alpha is None else fitting.check_number(self.alpha, "alpha")
         start = self._warm_start()
-        problem = prepare(self, given, y, sample_weight, reader_weight)
+        problem = fitting.prepare(self, given, y, sample_weight, reader_weight)
         self.alpha_max_ = problem.alpha_max
         self.alpha_ = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else alpha
         if start is not None:
             start = problem.design.from_user(*start)
-        with single_threaded_blas():
-            solution, solver, objectives = fit_one_alpha(
+        with fitting.single_threaded_blas():
+            solution, solver, objectives = fitting.fit_one_alpha(
                 problem, self.alpha_ * problem.alpha_unit, options, start
             )
         self.classes_ = problem.labels.classes
@@ -168,10 +169,8 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
         self.mean_, self.scale_ = problem.design.center, problem.design.scale
         self.n_iter_ = max(1, solution.n_iter)
-        self.fit_report_ = make_report(
-            problem, solver, solution, self.alpha_, self.alpha_max_, options, objectives
-        )
-        warn_about(self.fit_report_)
+        self.fit_report_ = fitting.make_report(problem, solver, solution, self.alpha_, options, objectives)
+        fitting.warn_about(self.fit_report_)
         return self
 
     def _warm_start(self) -> tuple[Floats, float] | None:

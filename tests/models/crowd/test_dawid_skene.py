@@ -79,10 +79,11 @@ def test_planted_skills_are_found_where_each_reader_saw_few(n_bags, n_readers, e
     assert low < problem.truth.mean() < high
 
 
-def test_priors_help_where_each_reader_saw_few():
+@pytest.mark.parametrize("n_seeds", [4, pytest.param(8, marks=pytest.mark.slow)])
+def test_priors_help_where_each_reader_saw_few(n_seeds):
     held = DawidSkene(sensitivity_prior=(9, 3), specificity_prior=(10, 2.5))
     errors = {"flat": [], "held": []}
-    for seed in range(8):
+    for seed in range(n_seeds):
         problem = make_crowd(n_bags=100, n_readers=20, votes_per_bag=4, seed=seed)
         for name, model in (("flat", DawidSkene()), ("held", clone(held))):
             errors[name].append(np.abs(model.fit(problem.votes).sensitivity_ - problem.sensitivity).mean())

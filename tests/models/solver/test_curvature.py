@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import draw
+from tests.models.solver.problems import draw
 
 from overread.columns._columns import MemoryColumns
 from overread.models.solver._curvature import Curvature, RowSample, sample_by_size
@@ -142,17 +142,6 @@ def test_degenerate_sizes_do_no_harm(h):
     rows, weights = sample_by_size(h, 10, np.random.default_rng(0))
     assert np.isfinite(weights).all()
     assert len(rows) == len(weights) <= 50
-
-
-def test_a_secant_pair_is_obeyed_and_survives_new_columns():
-    Xt, loss = draw()
-    curvature = Curvature(MemoryColumns(Xt), loss, np.random.default_rng(0))
-    curvature.refresh(np.zeros(loss.n_rows), np.array([1, 2, 3]))
-    step, change = np.array([0.1, -0.2, 0.3, 0.05]), np.array([0.4, -0.1, 0.2, 0.3])
-    curvature.correct(np.array([1, 2, 3]), step, change)
-    np.testing.assert_allclose(curvature.matrix(np.array([1, 2, 3])) @ step, change, rtol=1e-10)
-    curvature.extend(np.array([7]))
-    np.testing.assert_allclose(curvature.matrix(np.array([1, 2, 3])) @ step, change, rtol=1e-10)
 
 
 def test_between_exact_and_stand_in_the_gram_matrix_is_linear():

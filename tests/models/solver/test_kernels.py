@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import draw
+from tests.models.solver.problems import draw
 
 from overread.columns._kernels import add_columns, dot_columns, take_rows
 from overread.models.solver._kernels import _row_blocks, fused_pass
@@ -47,23 +47,8 @@ def test_one_pass_gives_what_three_would(bag_size):
     steps, z = random.normal(size=2), random.normal(size=1200)
     after = z + steps @ Xt[moved] + 0.25
     residual, gradient = np.empty(1200), np.empty(5)
-    value = fused_pass(
-        Xt,
-        working,
-        moved,
-        steps,
-        0.25,
-        loss.plain_weight,
-        loss.plain_label,
-        loss.offsets,
-        loss.weight,
-        loss.label,
-        loss.exponent,
-        loss.pooling,
-        z,
-        residual,
-        gradient,
-    )
+    bags = loss.plain_weight, loss.plain_label, *loss.coupled
+    value = fused_pass(Xt, working, moved, steps, 0.25, *bags, z, residual, gradient)
     expected = np.empty(1200)
     assert value == pytest.approx(loss.value(after, expected), rel=1e-12)
     np.testing.assert_allclose(z, after, rtol=1e-12, atol=1e-14)

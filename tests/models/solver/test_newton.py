@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from problems import draw, draw_correlated, exact_gradient, solver_at_zero
+from tests.models.solver.problems import draw, draw_correlated, exact_gradient, solver_at_zero
 
 from overread.models import L1, ElasticNet
 

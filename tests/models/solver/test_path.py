@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from problems import draw, solver_at_zero
+from tests.models.solver.problems import draw, solver_at_zero
 
 from overread.models.loss._bag_loss import POOLINGS, BagLoss
 from overread.models.solver._path import CAP, descend, null_intercept, witness_loss

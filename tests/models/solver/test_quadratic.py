@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import draw, solver_at_zero
+from tests.models.solver.problems import draw, solver_at_zero
 
 from benchmarks import gap
 from overread.models import L1, ElasticNet

@@ -78,36 +78,12 @@ class Prior:
         return float(np.sum(xlogy(self.a - 1, rate) + xlogy(self.b - 1, 1 - np.asarray(rate))))
 
 
-@dataclass(frozen=True)
-class Skills:
-    """Sensitivity and specificity of each reader."""
-
-    sensitivity: Floats
-    specificity: Floats
-
-
-@dataclass(frozen=True)
-class Priors:
-    """Priors of either skill, the same for all readers."""
-
-    sensitivity: Prior
-    specificity: Prior
-
-    @classmethod
-    def of(cls, estimator: Any) -> Priors:
-        """Read and check an estimator's priors."""
-        return cls(
-            *(prior_of(getattr(estimator, name), name) for name in ("sensitivity_prior", "specificity_prior"))
-        )
-
-    def log_density(self, skills: Skills) -> float:
-        """Of the skills of all readers."""
-        of_sensitivity = self.sensitivity.log_density(skills.sensitivity)
-        return of_sensitivity + self.specificity.log_density(skills.specificity)
-
-    def with_half_a_vote(self) -> Priors:
-        """Priors with half a vote more of either kind."""
-        return Priors(self.sensitivity.with_half_a_vote(), self.specificity.with_half_a_vote())
+# Of sensitivity and of specificity, the same for all readers. Skills are an array (2, R) in this order.
+Priors = tuple[Prior, Prior]
+# The labels' model after its M-step: log p_i, log(1 - p_i), and what its own prior adds to the objective.
+LabelStep = tuple[Floats, Floats, float]
+# The labels' model in the information: its part of u, (n, q), and its block of D, (q, q).
+LabelPart = tuple[Floats, Floats]
 
 
 def prior_of(value: Any, name: str) -> Prior:
@@ -143,35 +119,29 @@ class VoteList:
         return np.asarray(np.bincount(self.bags, of_votes, self.n_bags), dtype=np.float64)
 
 
-def maximize(votes: VoteList, posterior: Floats, priors: Priors) -> Skills:
+def maximize(votes: VoteList, posterior: Floats, priors: Priors) -> Floats:
     """Most probable skills for these posteriors."""
     own = posterior[votes.bags]
     other = 1.0 - own
-    return Skills(
-        priors.sensitivity.mode(votes.sum_of_readers(own * votes.is_yes), votes.sum_of_readers(own)),
-        priors.specificity.mode(votes.sum_of_readers(other * ~votes.is_yes), votes.sum_of_readers(other)),
-    )
+    found = ((own, own * votes.is_yes), (other, other * ~votes.is_yes))
+    modes = [
+        prior.mode(votes.sum_of_readers(right), votes.sum_of_readers(total))
+        for prior, (total, right) in zip(priors, found, strict=True)
+    ]
+    return np.stack(modes)
 
 
-def expect(votes: VoteList, skills: Skills, log_p: Floats, log_q: Floats) -> tuple[Floats, float]:
+def expect(votes: VoteList, skills: Floats, log_p: Floats, log_q: Floats) -> tuple[Floats, float]:
     """Posteriors for these skills and the log-likelihood of all votes; log_p, log_q are log p_i and log(1 - p_i)."""
     by, is_yes = votes.readers, votes.is_yes
+    sensitivity, specificity = skills
     with np.errstate(divide="ignore"):
         # Chosen, not multiplied: 0 * -inf would make NaN of a reader who never errs.
-        given_one = np.where(is_yes, np.log(skills.sensitivity)[by], np.log1p(-skills.sensitivity)[by])
-        given_zero = np.where(is_yes, np.log1p(-skills.specificity)[by], np.log(skills.specificity)[by])
+        given_one = np.where(is_yes, np.log(sensitivity)[by], np.log1p(-sensitivity)[by])
+        given_zero = np.where(is_yes, np.log1p(-specificity)[by], np.log(specificity)[by])
     if_one, if_zero = log_p + votes.sum_of_bags(given_one), log_q + votes.sum_of_bags(given_zero)
     both = np.logaddexp(if_one, if_zero)
     return np.exp(if_one - both), float(both.sum())
-
-
-@dataclass(frozen=True)
-class LabelStep:
-    """The labels' model after its M-step: log p_i, log(1 - p_i), and what its own prior adds to the objective."""
-
-    log_p: Floats
-    log_q: Floats
-    log_prior: float
 
 
 @dataclass(frozen=True)
@@ -179,7 +149,7 @@ class EMResult:
     """Where EM ended: posteriors, the skills they follow from, and L at the start and after each round."""
 
     posterior: Floats
-    skills: Skills
+    skills: Floats
     objectives: Floats
     converged: bool
 
@@ -199,9 +169,10 @@ def run_em(
     votes = VoteList(matrix)
     for _ in range(max_rounds + 1):
         skills = maximize(votes, posterior, priors)
-        labels = label_step(posterior)
-        posterior, log_likelihood = expect(votes, skills, labels.log_p, labels.log_q)
-        objectives.append(log_likelihood + labels.log_prior + priors.log_density(skills))
+        log_p, log_q, log_prior = label_step(posterior)
+        posterior, log_likelihood = expect(votes, skills, log_p, log_q)
+        of_skills = [prior.log_density(rates) for prior, rates in zip(priors, skills, strict=True)]
+        objectives.append(log_likelihood + log_prior + sum(of_skills))
         if len(objectives) > 1 and objectives[-1] - objectives[-2] <= tol * len(posterior):
             converged = True
             break
@@ -243,54 +214,27 @@ SMALLEST_SHARE, TINY = 1e-9, 1e-9
 NOT_DETERMINED = 1e-5
 
 
-@dataclass(frozen=True)
-class LabelPart:
-    """The labels' model in the information: its part of u, (n, q), and its block of D, (q, q)."""
-
-    difference: Floats
-    information: Floats
-
-
-@dataclass(frozen=True)
-class Information:
-    """Variances of the logits of sensitivity and specificity (R,) and of the labels' parameters (q,).
-
-    ``share`` is the smallest 1 - s^2.
-    """
-
-    sensitivity: Floats
-    specificity: Floats
-    labels: Floats
-    share: float
-
-    @property
-    def determined(self) -> bool:
-        """Whether the votes say something about every combination of the parameters."""
-        return self.share > NOT_DETERMINED
-
-
 def observed_information(
-    matrix: Floats, posterior: Floats, skills: Skills, priors: Priors, labels: LabelPart
-) -> Information:
-    """Return the diagonal of I^-1 at a stationary point of L; infinite for a skill of 0 or 1.
+    matrix: Floats, posterior: Floats, skills: Floats, priors: Priors, labels: LabelPart
+) -> tuple[Floats, Floats, float]:
+    """Return the diagonal of I^-1 at a stationary point of L, and the smallest 1 - s^2.
 
-    A prior Beta(a, b) adds (a + b - 2) alpha (1 - alpha) to D.
+    The diagonal holds the variances of the logits of the skills (2, R), infinite for a skill of 0 or 1, and of the
+    labels' parameters (q,). A prior Beta(a, b) adds (a + b - 2) alpha (1 - alpha) to D.
     """
     read = ~np.isnan(matrix)
-    given_one = np.where(read, matrix - skills.sensitivity, 0.0)
-    given_zero = np.where(read, matrix - (1.0 - skills.specificity), 0.0)
+    given = [np.where(read, matrix - rates, 0.0) for rates in (skills[0], 1.0 - skills[1])]
     own = np.concatenate(
         [
-            (posterior @ read + priors.sensitivity.weight) * skills.sensitivity * (1 - skills.sensitivity),
-            ((1 - posterior) @ read + priors.specificity.weight)
-            * skills.specificity
-            * (1 - skills.specificity),
+            (share @ read + prior.weight) * rates * (1 - rates)
+            for share, prior, rates in zip((posterior, 1 - posterior), priors, skills, strict=True)
         ]
     )
-    root = cholesky(labels.information, lower=True)
-    of_skills, has_some = np.hstack([given_one, given_zero]), own > TINY
+    difference, information = labels
+    root = cholesky(information, lower=True)
+    of_skills, has_some = np.hstack(given), own > TINY
     of_skills = np.divide(of_skills, np.sqrt(own), out=np.zeros_like(of_skills), where=has_some)
-    of_labels = solve_triangular(root, labels.difference.T, lower=True).T
+    of_labels = solve_triangular(root, difference.T, lower=True).T
     spread = np.sqrt(posterior * (1.0 - posterior))[:, None]
     squares, directions = _singular_squares(np.hstack([of_skills, of_labels]) * spread)
     kept = np.maximum(1.0 - squares, SMALLEST_SHARE)
@@ -301,10 +245,7 @@ def observed_information(
     back = solve_triangular(root, np.eye(len(root)), lower=True)
     inner = directions[n_skills:].T @ back
     of_parameters = (back**2).sum(axis=0) + (squares / kept) @ inner**2
-    half = n_skills // 2
-    return Information(
-        variance[:half], variance[half:], of_parameters, float((1.0 - squares).min(initial=1.0))
-    )
+    return variance.reshape(2, -1), of_parameters, float((1.0 - squares).min(initial=1.0))
 
 
 def logit_interval(rate: Any, variance: Any, *, level: float = LEVEL) -> tuple[Any, Any]:
@@ -348,7 +289,7 @@ def label_part(model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) 
     bend = find_penalty(model.penalty).on(used).curvature(model.coef_[0, used] * scale)
     if bend is not None:
         information[np.diag_indices(len(used))] += len(bags) * model.alpha_ * bend
-    return LabelPart(difference, information)
+    return difference, information
 
 
 def _slope(z: Floats, bags: Bags, pooling: Pooling) -> Floats:

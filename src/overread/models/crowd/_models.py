@@ -14,38 +14,14 @@ from sklearn.base import BaseEstimator
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
+from overread.models import _saving as saving
 from overread.models._base import LinearBagClassifier, make_alike, read_bags
 from overread.models._penalties import Penalty, find_penalty
 from overread.models._problem import check_number, warn_about
 from overread.models._report import FitReport
-from overread.models._saving import (
-    LINEAR_FIELDS,
-    Field,
-    Flag,
-    Float,
-    FloatArray,
-    Integer,
-    IntegerArray,
-    Names,
-    Record,
-    SavedModel,
-)
+from overread.models._saving import LINEAR_FIELDS, Field, SavedModel
 from overread.models._soft import SoftMILLogisticRegression
-from overread.models.crowd._em import (
-    EMResult,
-    Information,
-    LabelPart,
-    LabelStep,
-    Prior,
-    Priors,
-    label_part,
-    logit_interval,
-    majority,
-    observed_information,
-    prior_of,
-    run_em,
-    warn_about_crowd,
-)
+from overread.models.crowd import _em as em
 from overread.models.crowd._votes import Votes, read_votes
 from overread.models.loss._bag_loss import PoolingName
 
@@ -59,19 +35,19 @@ class ReaderSkills(SavedModel):
     """Skills of readers with their intervals, kept as arrays and shown as a table."""
 
     skill_fields: ClassVar[Mapping[str, Field]] = {
-        "posterior_": FloatArray("n"),
-        "objectives_": FloatArray("k"),
-        "n_iter_": Integer(),
-        "converged_": Flag(),
-        "determined_": Flag(),
-        "reader_ids_": Names("R"),
-        "n_votes_": IntegerArray("R"),
-        "n_marked_": IntegerArray("R"),
-        "expected_positives_": FloatArray("R"),
-        "sensitivity_": FloatArray("R"),
-        "sensitivity_interval_": FloatArray("R", 2),
-        "specificity_": FloatArray("R"),
-        "specificity_interval_": FloatArray("R", 2),
+        "posterior_": saving.FloatArray("n"),
+        "objectives_": saving.FloatArray("k"),
+        "n_iter_": saving.Integer(),
+        "converged_": saving.Flag(),
+        "determined_": saving.Flag(),
+        "reader_ids_": saving.Names("R"),
+        "n_votes_": saving.IntegerArray("R"),
+        "n_marked_": saving.IntegerArray("R"),
+        "expected_positives_": saving.FloatArray("R"),
+        "sensitivity_": saving.FloatArray("R"),
+        "sensitivity_interval_": saving.FloatArray("R", 2),
+        "specificity_": saving.FloatArray("R"),
+        "specificity_interval_": saving.FloatArray("R", 2),
     }
 
     posterior_: Floats
@@ -97,51 +73,43 @@ class ReaderSkills(SavedModel):
     def _keep_skills(
         self,
         votes: Votes,
-        result: EMResult,
-        priors: Priors,
-        label_step: Callable[[Floats], LabelStep],
-        label_part: Callable[[Floats], LabelPart],
-    ) -> Information:
-        """Keep the result of EM with intervals, and warn; return the information that the intervals are from."""
+        result: em.EMResult,
+        priors: em.Priors,
+        label_step: Callable[[Floats], em.LabelStep],
+        label_part: Callable[[Floats], em.LabelPart],
+    ) -> Floats:
+        """Keep the result of EM with intervals, and warn; return the variances of the labels' parameters."""
         read = ~np.isnan(votes.matrix)
         self.posterior_, self.objectives_ = result.posterior, result.objectives
         self.n_iter_, self.converged_ = len(result.objectives) - 1, result.converged
         self.reader_ids_ = _as_text(votes.reader_ids)
         self.n_votes_, self.n_marked_ = read.sum(axis=0), (votes.matrix == 1).sum(axis=0)
         self.expected_positives_ = result.posterior @ read
-        self.sensitivity_, self.specificity_ = result.skills.sensitivity, result.skills.specificity
-        at_estimate = observed_information(
-            votes.matrix, result.posterior, result.skills, priors, label_part(result.posterior)
+        self.sensitivity_, self.specificity_ = result.skills
+        wider = (priors[0].with_half_a_vote(), priors[1].with_half_a_vote())
+        start, matrix = result.posterior, votes.matrix
+        shrunk = em.run_em(matrix, start, wider, label_step, tol=INTERVAL_TOL, max_rounds=INTERVAL_ROUNDS)
+        (*_, share), (of_skills, of_labels, _) = (
+            em.observed_information(matrix, at.posterior, at.skills, own, label_part(at.posterior))
+            for at, own in ((result, priors), (shrunk, wider))
         )
-        shrunk_priors = priors.with_half_a_vote()
-        shrunk = run_em(
-            votes.matrix,
-            result.posterior,
-            shrunk_priors,
-            label_step,
-            tol=INTERVAL_TOL,
-            max_rounds=INTERVAL_ROUNDS,
-        )
-        information = observed_information(
-            votes.matrix, shrunk.posterior, shrunk.skills, shrunk_priors, label_part(shrunk.posterior)
-        )
-        for name in ("sensitivity", "specificity"):
-            estimate, centre = getattr(self, f"{name}_"), getattr(shrunk.skills, name)
-            low, high = logit_interval(centre, getattr(information, name))
-            limits = np.column_stack([np.minimum(low, estimate), np.maximum(high, estimate)])
-            setattr(self, f"{name}_interval_", limits)
-        has_priors = min(priors.sensitivity.weight, priors.specificity.weight) > 0
-        self.determined_ = at_estimate.determined and (has_priors or _can_be_determined(read))
-        warn_about_crowd(result, self.reader_skills_, determined=self.determined_)
-        return information
+        low, high = em.logit_interval(shrunk.skills, of_skills)
+        low, high = np.minimum(low, result.skills), np.maximum(high, result.skills)
+        self.sensitivity_interval_, self.specificity_interval_ = np.stack([low, high], axis=-1)
+        # Without three readers and a bag that two of them read there is always another fit; where estimates are 0 or 1
+        # the information does not show this.
+        can_be = bool(read.shape[1] >= FEWEST_READERS and read.sum(axis=1).max() >= FEWEST_VOTES)
+        has_priors = min(prior.weight for prior in priors) > 0
+        self.determined_ = share > em.NOT_DETERMINED and (has_priors or can_be)
+        em.warn_about_crowd(result, self.reader_skills_, determined=self.determined_)
+        return of_labels
 
 
-def _can_be_determined(read: NDArray[np.bool_]) -> bool:
-    """Whether there are three readers and a bag that two of them read, without which there is always another fit.
-
-    Where estimates are 0 or 1 the information does not show this.
-    """
-    return bool(read.shape[1] >= FEWEST_READERS and read.sum(axis=1).max() >= FEWEST_VOTES)
+def _read_priors(estimator: Any) -> em.Priors:
+    """Read and check an estimator's priors."""
+    names = ("sensitivity_prior", "specificity_prior")
+    sensitivity, specificity = (em.prior_of(getattr(estimator, name), name) for name in names)
+    return sensitivity, specificity
 
 
 def _as_text(ids: pd.Index[Any]) -> NDArray[Any]:
@@ -195,8 +163,8 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
 
     _saved_fields: ClassVar[Mapping[str, Field]] = {
         **ReaderSkills.skill_fields,
-        "prevalence_": Float(),
-        "prevalence_interval_": FloatArray(2),
+        "prevalence_": saving.Float(),
+        "prevalence_interval_": saving.FloatArray(2),
     }
 
     _: KW_ONLY
@@ -209,17 +177,17 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     def fit(self, votes: Any, y: None = None) -> DawidSkene:
         """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
         read = read_votes(votes)
-        priors = Priors.of(self)
-        prevalence_prior = prior_of(self.prevalence_prior, "prevalence_prior")
+        priors = _read_priors(self)
+        prevalence_prior = em.prior_of(self.prevalence_prior, "prevalence_prior")
         tol = check_number(self.tol, "tol", high=1.0)
         rounds = int(check_number(self.max_iter, "max_iter", low=1, integer=True))
-        start = majority(read.matrix)
+        start = em.majority(read.matrix)
         labels = _Prevalence(prevalence_prior)
-        result = run_em(read.matrix, start, priors, labels.step, tol=tol, max_rounds=rounds)
+        result = em.run_em(read.matrix, start, priors, labels.step, tol=tol, max_rounds=rounds)
         self.prevalence_ = labels.rate
         shrunk = _Prevalence(prevalence_prior.with_half_a_vote())
-        information = self._keep_skills(read, result, priors, shrunk.step, shrunk.part)
-        low, high = logit_interval(shrunk.rate, information.labels[0])
+        of_labels = self._keep_skills(read, result, priors, shrunk.step, shrunk.part)
+        low, high = em.logit_interval(shrunk.rate, of_labels[0])
         self.prevalence_interval_ = np.array([min(low, self.prevalence_), max(high, self.prevalence_)])
         return self
 
@@ -227,21 +195,21 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
 class _Prevalence:
     """One probability of label 1 for all bags, `rate`."""
 
-    def __init__(self, prior: Prior) -> None:
+    def __init__(self, prior: em.Prior) -> None:
         self.prior = prior
         self.rate = 0.5
 
-    def step(self, posterior: Floats) -> LabelStep:
+    def step(self, posterior: Floats) -> em.LabelStep:
         self.rate = float(self.prior.mode(posterior.sum(), len(posterior)))
         with np.errstate(divide="ignore"):
             log_p, log_q = np.log(self.rate), np.log1p(-self.rate)
         shape = np.ones(len(posterior))
-        return LabelStep(log_p * shape, log_q * shape, self.prior.log_density(self.rate))
+        return log_p * shape, log_q * shape, self.prior.log_density(self.rate)
 
-    def part(self, posterior: Floats) -> LabelPart:
+    def part(self, posterior: Floats) -> em.LabelPart:
         rate = float(self.prior.mode(posterior.sum(), len(posterior)))
         information = (len(posterior) + self.prior.weight) * rate * (1.0 - rate)
-        return LabelPart(np.ones((len(posterior), 1)), np.array([[information]]))
+        return np.ones((len(posterior), 1)), np.array([[information]])
 
 
 @dataclass(eq=False, repr=False)
@@ -288,11 +256,11 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     _later_parameters = frozenset({"penalty"})
     _saved_fields: ClassVar[Mapping[str, Field]] = {
         **LINEAR_FIELDS,
-        "mean_": FloatArray("d"),
-        "scale_": FloatArray("d"),
-        "alpha_": Float(),
-        "alpha_max_": Float(),
-        "fit_report_": Record(FitReport),
+        "mean_": saving.FloatArray("d"),
+        "scale_": saving.FloatArray("d"),
+        "alpha_": saving.Float(),
+        "alpha_max_": saving.Float(),
+        "fit_report_": Field(FitReport),
         **ReaderSkills.skill_fields,
     }
 
@@ -327,13 +295,13 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         read = read_votes(votes)
         if len(read.matrix) != len(given):
             raise InvalidInputError(f"votes on {len(read.matrix)} bags for {len(given)} bags of X")
-        priors = Priors.of(self)
+        priors = _read_priors(self)
         round_tol = check_number(self.round_tol, "round_tol", high=1.0)
         rounds = int(check_number(self.max_rounds, "max_rounds", low=1, integer=True))
         model = make_alike(SoftMILLogisticRegression, self, warm_start=True)
-        result = run_em(
+        result = em.run_em(
             read.matrix,
-            majority(read.matrix),
+            em.majority(read.matrix),
             priors,
             lambda posterior: self._label_step(model, given, posterior),
             tol=round_tol,
@@ -345,13 +313,16 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         warn_about(model.fit_report_)
         # The weights stay as they are where half a vote is added: it hardly moves them, and a fit costs much.
         log_q, log_p = model.predict_log_proba(given).T
-        fixed = LabelStep(log_p, log_q, 0.0)
         self._keep_skills(
-            read, result, priors, lambda _: fixed, lambda posterior: label_part(model, given, posterior)
+            read,
+            result,
+            priors,
+            lambda _: (log_p, log_q, 0.0),
+            lambda posterior: em.label_part(model, given, posterior),
         )
         return self
 
-    def _label_step(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> LabelStep:
+    def _label_step(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> em.LabelStep:
         # Warnings concern a step on the way: the last certificate speaks for all.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -360,4 +331,4 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         log_q, log_p = model.predict_log_proba(bags).T
         penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
         strength = len(bags) * model.alpha_
-        return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))
+        return log_p, log_q, -strength * find_penalty(self.penalty).value(penalized)

@@ -37,7 +37,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.bags import Bags, SoftLabels, read_labels
+from overread.bags import Bags, SoftLabels, read_labels, read_weights
 from overread.errors import InvalidInputError
 from overread.models.loss import _kernels
 
@@ -146,6 +146,11 @@ class BagLoss:
         )
 
     @property
+    def coupled(self) -> tuple[Ints, Floats, Floats, Floats, int]:
+        """What compiled loops over the coupled bags take."""
+        return self.offsets, self.weight, self.label, self.exponent, self.pooling
+
+    @property
     def n_plain(self) -> int:
         """Number of plain rows; the coupled rows follow them."""
         return len(self.plain_weight)
@@ -165,9 +170,7 @@ class BagLoss:
         n = self.n_plain
         total = _kernels.plain_terms(z[:n], self.plain_weight, self.plain_label, residual[:n])
         if len(self.weight):
-            total += _kernels.bag_terms(
-                z[n:], self.offsets, self.weight, self.label, self.exponent, self.pooling, residual[n:]
-            )
+            total += _kernels.bag_terms(z[n:], *self.coupled, residual[n:])
         return total
 
     def plain_curvature(self, z: Floats) -> Floats:
@@ -184,45 +187,13 @@ class BagLoss:
         """
         n_coupled = self.n_rows - self.n_plain
         curvature = BagCurvature(np.empty(n_coupled), np.empty(n_coupled), np.empty(len(self.weight)))
-        _kernels.bag_curvature(
-            z[self.n_plain :],
-            self.offsets,
-            self.weight,
-            self.label,
-            self.exponent,
-            self.pooling,
-            safe,
-            curvature.diagonal,
-            curvature.direction,
-            curvature.strength,
-        )
+        written = curvature.diagonal, curvature.direction, curvature.strength
+        _kernels.bag_curvature(z[self.n_plain :], *self.coupled, safe, *written)
         return curvature
 
 
 NormalizationName = Literal["none", "bags", "class"]
 NORMALIZATIONS = ("none", "bags", "class")
-
-
-def check_weights(weight: object, n_bags: int, name: str) -> NDArray[np.float64]:
-    """Return one finite weight >= 0 per bag, not all zero; None means ones."""
-    if weight is None:
-        return np.ones(n_bags)
-    try:
-        values = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must be numbers: {error}") from error
-    if values.ndim == 0:
-        values = np.full(n_bags, values)
-    if values.shape != (n_bags,):
-        raise InvalidInputError(
-            f"{name} has shape {values.shape}; give one weight for each of the {n_bags} bags"
-        )
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if wrong.size:
-        raise InvalidInputError(f"{name}[{wrong[0]}] is {values[wrong[0]]}; weights must be finite and >= 0")
-    if not values.any():
-        raise InvalidInputError(f"{name} is zero for every bag: at least one weight must be positive")
-    return values
 
 
 def bag_weights(
@@ -268,10 +239,10 @@ def weigh_bags(
         raise InvalidInputError(
             f"y has {len(labels.probability)} labels for {len(bags)} bags: inconsistent numbers of samples"
         )
-    repetitions = check_weights(sample_weight, len(bags), "sample_weight")
+    repetitions = read_weights(sample_weight, len(bags), "sample_weight")
     if reader_weight is None:
         reader_weight = bags.reader_weight
-    readers = check_weights(reader_weight, len(bags), "reader_weight")
+    readers = read_weights(reader_weight, len(bags), "reader_weight")
     weight = bag_weights(labels.probability, repetitions, readers, normalization)
     total = float(weight.sum())
     if not (np.isfinite(total) and total > 0):

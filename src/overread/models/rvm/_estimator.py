@@ -18,18 +18,10 @@ from overread.errors import DataWarning, InvalidInputError
 from overread.models._base import LinearBagClassifier, read_bags
 from overread.models._problem import FitProblem, check_number, prepare, single_threaded_blas
 from overread.models._report import RVMReport
-from overread.models._saving import LINEAR_FIELDS, Field, FloatArray, Integer, Record, SavedModel
+from overread.models._saving import LINEAR_FIELDS, Field, FloatArray, Integer, SavedModel
 from overread.models.loss._bag_loss import PoolingName
-from overread.models.rvm._evidence import (
-    SMALLEST_ALPHA,
-    UPDATES,
-    Rounds,
-    UpdateName,
-    find_first_posterior,
-    left_out_gain,
-    maximize_evidence,
-    screen_features,
-)
+from overread.models.rvm import _evidence as evidence
+from overread.models.rvm._evidence import SMALLEST_ALPHA, UPDATES, Rounds, UpdateName
 from overread.models.rvm._posterior import PosteriorSearch
 
 Floats = NDArray[np.float64]
@@ -114,7 +106,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         "mean_": FloatArray("d"),
         "scale_": FloatArray("d"),
         "n_iter_": Integer(),
-        "fit_report_": Record(RVMReport),
+        "fit_report_": Field(RVMReport),
     }
 
     update: UpdateName = "mackay"
@@ -203,7 +195,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
             usable = usable[:0]
         columns = problem.design.columns
         limit = self._limit(columns, len(usable))
-        entered = screen_features(columns, loss, problem.null, usable, limit)
+        entered = evidence.screen_features(columns, loss, problem.null, usable, limit)
         Xt, rows = columns.load(entered)
         return PosteriorSearch(Xt, loss, rows, problem.null, fit_intercept=self.fit_intercept), entered
 
@@ -252,7 +244,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
             converged=rounds.converged,
             n_features=len(kept),
             n_screened=len(left_out),
-            left_out_gain=left_out_gain(search, rounds.alpha, design.columns, left_out)
+            left_out_gain=evidence.left_out_gain(search, rounds.alpha, design.columns, left_out)
             if len(left_out)
             else 0.0,
             n_pruned=len(entered) - len(kept),
@@ -277,10 +269,13 @@ def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_w
         shared, entered = models[0]._search(problem)
         first = None
         if settings[0]["update"] != "fixed" and settings[0]["max_rounds"]:
-            first = find_first_posterior(shared, settings[0]["alpha_init"])
+            # What all prune bounds have in common: no feature has left yet.
+            first = shared.minimize(
+                np.full(len(shared.kept), settings[0]["alpha_init"]), tol=evidence.ROUND_TOL
+            )
         for model, own in zip(models, settings, strict=True):
             search = shared.branch()
-            rounds = maximize_evidence(search, first, **own)
+            rounds = evidence.maximize_evidence(search, first, **own)
             model._keep(problem, search, rounds, entered, entered[np.isin(shared.kept, search.kept)])
     for model in models:
         _warn_about(model.fit_report_)

@@ -94,37 +94,6 @@ def _update_alpha(alpha: Floats, posterior: Posterior, update: UpdateName) -> Fl
     return np.maximum(np.where(gamma > 0, new, alpha), SMALLEST_ALPHA)
 
 
-@dataclass
-class _Pace:
-    """Multiple of its step that each log alpha moves by, from the directions of the last two rounds."""
-
-    direction: Floats
-    factor: Floats
-
-    @classmethod
-    def start(cls, n_features: int) -> _Pace:
-        """Plain steps."""
-        return cls(np.zeros(n_features), np.ones(n_features))
-
-    def lengthened(self, change: Floats) -> Floats:
-        """Longer changes of log alpha, never beyond 1 unless they were."""
-        direction = np.sign(change)
-        grown = np.minimum(2.0 * self.factor, LARGEST_PACE)
-        self.factor = np.where(direction * self.direction > 0, grown, 1.0)
-        self.direction = direction
-        reach = np.minimum(np.abs(change) * self.factor, np.maximum(np.abs(change), 1.0))
-        return direction * reach
-
-    def keep(self, chosen: NDArray[np.bool_]) -> None:
-        """Drop the features not chosen."""
-        self.direction, self.factor = self.direction[chosen], self.factor[chosen]
-
-
-def find_first_posterior(search: PosteriorSearch, alpha_init: float) -> Posterior:
-    """Do the part of the first round that all prune bounds have in common: no feature has left yet."""
-    return search.minimize(np.full(len(search.kept), alpha_init), tol=ROUND_TOL)
-
-
 def maximize_evidence(
     search: PosteriorSearch,
     first: Posterior | None = None,
@@ -144,7 +113,7 @@ def maximize_evidence(
     alpha = np.full(len(search.kept), alpha_init)
     evidence: list[float] = []
     n_kept: list[float] = []
-    pace = _Pace.start(len(alpha))
+    direction, pace = np.zeros(len(alpha)), np.ones(len(alpha))
     change, settled, steps, exact = 0.0, update == "fixed", 0, False
     for _ in range(0 if settled else max_rounds):
         posterior = first or search.minimize(alpha, tol=FINAL_TOL if exact else ROUND_TOL, fresh=exact)
@@ -153,15 +122,19 @@ def maximize_evidence(
         evidence.append(posterior.log_evidence(alpha, fit_intercept=search.fit_intercept))
         n_kept.append(float(len(alpha)))
         growth = np.log(_update_alpha(alpha, posterior, update) / alpha)
-        step = pace.lengthened(growth) if update == "mackay" else growth
+        step = growth
+        if update == "mackay":
+            # Longer changes, never beyond 1 unless they were.
+            pace = np.where(np.sign(growth) * direction > 0, np.minimum(2.0 * pace, LARGEST_PACE), 1.0)
+            direction = np.sign(growth)
+            step = direction * np.minimum(np.abs(growth) * pace, np.maximum(np.abs(growth), 1.0))
         # Within reach of a longer step from the bound steps are plain, so that only these drop a feature.
         step = np.where((growth > 0) & (alpha * np.e > prune_bound), growth, step)
         new = np.maximum(alpha * np.exp(step), SMALLEST_ALPHA)
         stays = new <= prune_bound
         change = float(np.abs(growth[stays]).max(initial=0.0))
         search.keep(stays)
-        pace.keep(stays)
-        alpha = new[stays]
+        alpha, direction, pace = new[stays], direction[stays], pace[stays]
         quiet = change <= tol and bool(stays.all())
         settled = quiet and exact
         if settled:

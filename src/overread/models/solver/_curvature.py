@@ -111,15 +111,14 @@ class RowSample:
         sizes = np.diff(loss.offsets)[bags]
         starts = (np.cumsum(sizes) - sizes).astype(np.int64)
         local = np.repeat(loss.offsets[:-1][bags] - starts, sizes) + np.arange(sizes.sum())
-        return cls(
-            rows,
-            root,
-            loss.n_plain + local,
-            starts,
-            exact.direction[local],
-            _weigh_coupled(exact, local, bags, np.repeat(repetition, sizes), repetition),
-            _weigh_coupled(safe, local, bags, np.repeat(repetition, sizes), repetition),
-        )
+        # Diagonal of the chosen rows, then strength of the chosen bags, each as often as it counts.
+        weighed = [
+            np.concatenate(
+                [bend.diagonal[local] * np.repeat(repetition, sizes), bend.strength[bags] * repetition]
+            )
+            for bend in (exact, safe)
+        ]
+        return cls(rows, root, loss.n_plain + local, starts, exact.direction[local], *weighed)
 
     def block(self, features: Columns, columns: Ints) -> Floats:
         """Rows of the factor for these columns, and for the intercept last."""
@@ -145,8 +144,7 @@ class RowSample:
     def stand_in_change(self, block: Floats) -> Floats:
         """Return what the Gram matrix gains from the exact second derivative to the stand-in; few rows are coupled."""
         coupled = block[:, len(self.plain_rows) :]
-        change: Floats = (coupled * (self.safe - self.exact)) @ coupled.T
-        return change
+        return np.asarray((coupled * (self.safe - self.exact)) @ coupled.T)
 
 
 def _choose_bags(
@@ -161,15 +159,6 @@ def _choose_bags(
     bulk += np.abs(exact.strength) * np.add.reduceat(exact.direction**2, first)
     bags, weights = sample_by_size(bulk, max(1, size * n_bags // n_rows), random)
     return bags, weights / np.maximum(bulk[bags], np.finfo(float).tiny)
-
-
-def _weigh_coupled(
-    curvature: BagCurvature, rows: Ints, bags: Ints, row_repetition: Floats, bag_repetition: Floats
-) -> Floats:
-    """Diagonal of the chosen rows, then strength of the chosen bags, each as often as it counts."""
-    return np.concatenate(
-        [curvature.diagonal[rows] * row_repetition, curvature.strength[bags] * bag_repetition]
-    )
 
 
 # Older secant pairs are forgotten when columns join. Set by judgement.
@@ -193,13 +182,8 @@ def count_bytes(n_columns: int, n_rows: int) -> int:
     return 8 * n_columns * (BLOCKS * n_rows + MATRICES * n_columns)
 
 
-@dataclass(frozen=True)
-class _SecantPair:
-    """A step on some columns (intercept last) and the change it made in the exact gradient."""
-
-    columns: Ints
-    step: Floats
-    change: Floats
+# Columns, a step on them (intercept last), and the change it made in the exact gradient.
+_SecantPair = tuple[Ints, Floats, Floats]
 
 
 class Curvature:
@@ -295,7 +279,7 @@ class Curvature:
 
     def correct(self, columns: Ints, step: Floats, change: Floats) -> None:
         """Learn from a step (intercept last) and the change it made in the exact gradient."""
-        pair = _SecantPair(columns, step, change)
+        pair = columns, step, change
         if self._apply(pair):
             self._pairs.append(pair)
 
@@ -305,15 +289,16 @@ class Curvature:
 
     def _apply(self, pair: _SecantPair) -> bool:
         """BFGS update of loss and ridge together; skipped where the pair shows no positive curvature."""
-        index = self._index(pair.columns)
+        columns, moved, seen = pair
+        index = self._index(columns)
         step = np.zeros(len(self._hessian))
-        step[index] = pair.step
-        images, seen = self._hessian @ step, pair.change
+        step[index] = moved
+        images = self._hessian @ step
         if self._ridge is not None:
             ridge = self._known_ridge()
-            images, seen = images + ridge * step, seen + ridge[index] * pair.step
-        inner, bend = float(pair.step @ seen), float(step @ images)
-        if inner <= SMALLEST_BEND * np.linalg.norm(pair.step) * np.linalg.norm(seen) or bend <= 0:
+            images, seen = images + ridge * step, seen + ridge[index] * moved
+        inner, bend = float(moved @ seen), float(step @ images)
+        if inner <= SMALLEST_BEND * np.linalg.norm(moved) * np.linalg.norm(seen) or bend <= 0:
             return False
         change = images.copy()
         change[index] = seen
@@ -337,9 +322,7 @@ class Curvature:
 
     def _product(self, left: Floats, right: Floats) -> Floats:
         factors = self._sample.factors(self._safe)
-        scaled = left if factors is None else left * factors
-        product: Floats = scaled @ right.T
-        return product
+        return np.asarray((left if factors is None else left * factors) @ right.T)
 
     def _settle(self) -> None:
         """Take the Gram matrix for the Hessian, made safer until it is positive definite."""

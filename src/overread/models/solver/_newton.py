@@ -335,24 +335,8 @@ class NewtonSolver:
         # Each block of the working set is read from memory once and used twice.
         Xt, rows = held
         places = rows[np.searchsorted(working, moved)]
-        loss = self.loss
-        return fused_pass(
-            Xt,
-            rows,
-            places,
-            steps,
-            intercept_step,
-            loss.plain_weight,
-            loss.plain_label,
-            loss.offsets,
-            loss.weight,
-            loss.label,
-            loss.exponent,
-            loss.pooling,
-            point.z,
-            point.residual,
-            out,
-        )
+        bags = self.loss.plain_weight, self.loss.plain_label, *self.loss.coupled
+        return fused_pass(Xt, rows, places, steps, intercept_step, *bags, point.z, point.residual, out)
 
     def _read_gradient(self, columns: Ints) -> None:
         self.point.gradient[columns] = self.columns.dot(columns, self.point.residual)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,13 +76,13 @@ def witness_loss(loss: BagLoss, random: np.random.Generator) -> BagLoss:
     witness = loss.offsets[:-1] + (random.random(len(sizes)) * sizes).astype(np.int64)
     weight = np.zeros(int(loss.offsets[-1]))
     weight[witness] = loss.weight
-    return BagLoss(
-        order=loss.order,
+    none = np.empty(0)
+    return replace(
+        loss,
         plain_weight=np.concatenate([loss.plain_weight, weight]),
         plain_label=np.concatenate([loss.plain_label, np.repeat(loss.label, sizes)]),
         offsets=np.zeros(1, dtype=np.int64),
-        weight=np.empty(0),
-        label=np.empty(0),
-        exponent=np.empty(0),
-        pooling=loss.pooling,
+        weight=none,
+        label=none,
+        exponent=none,
     )

@@ -1,6 +1,0 @@
-"""Let the tests of the penalties import the examples they share."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
