@@ -12,6 +12,7 @@ radiographs; without noise it is nearer to 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import cv2
 import numpy as np
@@ -101,6 +102,17 @@ def blur_reflecting(image: Map, sigma_px: float) -> Map:
     return blur(image, sigma_px, border=cv2.BORDER_REFLECT)
 
 
+def second_derivatives(
+    smooth: Map, scale: float, *, border: int = cv2.BORDER_REPLICATE
+) -> tuple[Map, Map, Map]:
+    """Second derivatives of a map times a scale, by Sobel's filters of 3 x 3: xx, yy and xy."""
+    xx, yy, xy = (
+        cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=scale, borderType=border)
+        for dx, dy in ((2, 0), (0, 2), (1, 1))
+    )
+    return xx, yy, xy
+
+
 def find_peaks(strength: Map, where: Mask, *, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows and columns of the largest maxima of a map among their eight neighbours, the largest first.
 
@@ -117,6 +129,13 @@ def find_peaks(strength: Map, where: Mask, *, limit: int) -> tuple[NDArray[np.in
     row, column = np.nonzero((strength >= highest) & where)
     order = np.argsort(-strength[row, column], kind="stable")[:limit]
     return row[order], column[order]
+
+
+def find_blobs(strength: Map, where: Mask, mm_per_px: float, sigma_mm: float, *, limit: int) -> FloatArray:
+    """Rows of x, y, radius (sqrt(2) sigma) and response of the peaks of a map of one scale."""
+    row, column = find_peaks(strength, where, limit=limit)
+    x, y = ((index + 0.5) * mm_per_px for index in (column, row))
+    return np.stack([x, y, np.full(len(row), sqrt(2) * sigma_mm), strength[row, column]])
 
 
 # Only `NODULE_PER_DISC` was fitted, as said above; no measurement behind discs and rings is on record.

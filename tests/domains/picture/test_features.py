@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 from overread.domains import GENERIC_FEATURES, PictureImage, extract_generic
-from overread.domains.picture._context_features import (
+from overread.domains.picture._features import (
     RHO,
     Surroundings,
     _respond_to_lines,
+    generic_names,
     mean_between,
     spread_between,
 )
-from overread.domains.picture._features import generic_names
 from planted_field import BLOBS, MM_PER_PX, make_field
 
 

@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.domains._scale_space import second_derivatives
 from overread.domains.chest._lungs import LungFields, enlarge_mask, find_lungs, make_disc
 from overread.features import Anatomy, Map, Mask, Quality
 from overread.images import Radiograph, blur, magnitude
@@ -62,10 +63,7 @@ def find_ridges(radiograph: Radiograph) -> Ridges:
     image = shrink_to_grid(np.where(radiograph.valid, radiograph.pixels, 0), radiograph.mm_per_px)
     sigma = RIB_SIGMA_MM / RIB_GRID_MM
     smooth = blur(image, sigma)
-    xx, yy, xy = (
-        cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=-sigma * sigma / 4, borderType=cv2.BORDER_REPLICATE)
-        for dx, dy in ((2, 0), (0, 2), (1, 1))
-    )
+    xx, yy, xy = second_derivatives(smooth, -sigma * sigma / 4)
     strength = np.maximum((xx + yy) / 2 + magnitude((xx - yy) / 2, xy), 0)
     normal = np.arctan2(2 * xy, xx - yy)
     window = DIRECTION_MM / RIB_GRID_MM
