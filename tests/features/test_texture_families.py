@@ -10,11 +10,14 @@ from texture_scenes import CENTRE, NAMES, compute, patch_of
 from overread.features import first_order_features, glcm_features, ibsi
 from overread.features.context._channels import N_BINS, QUANTIZED
 from overread.features.families.first_order import COLUMN, bound_ratios
-from overread.features.families.fractal import BOXES, FRACTAL
-from overread.features.families.glcm import COOCCURRENCE, HARALICK
+from overread.features.families.fractal import BOXES
+from overread.features.families.fractal import FAMILY as FRACTAL
+from overread.features.families.glcm import FAMILY as COOCCURRENCE
+from overread.features.families.glcm import HARALICK
 from overread.features.families.glcm import PAIRS as GLCM_PAIRS
 from overread.features.families.laws import LETTERS, PAIRS, VECTORS
-from overread.features.families.matrices import CHANNELS, MATRICES
+from overread.features.families.matrices import CHANNELS
+from overread.features.families.matrices import FAMILY as MATRICES
 from overread.features.families.power_law import FFT_SIDE, _transform_columns, fit_line
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES
 from overread.features.ibsi._regions import MATRICES as FORMULAS

@@ -5,7 +5,8 @@ import pandas as pd
 
 from overread.features import Catalogue, extract_features
 from overread.features._learned import load_network
-from overread.features.families.learned import FEATURES, LEARNED
+from overread.features.families.learned import FAMILY as LEARNED
+from overread.features.families.learned import FEATURES
 from overread.images import from_array
 
 CATALOGUE = Catalogue([LEARNED])

@@ -88,4 +88,4 @@ def at_centre(context: Context, level: F32) -> F64:
     return grey[:, 0, 0].astype(np.float64)
 
 
-BLOB = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

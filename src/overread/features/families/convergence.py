@@ -132,4 +132,4 @@ def _bands(sums: F32, name: str, width: int) -> dict[str, F64]:
     return values
 
 
-CONVERGENCE = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

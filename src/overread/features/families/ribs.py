@@ -88,4 +88,4 @@ def crossing(context: Context, ribs: F32) -> F64:
     return ratio(total - np.sqrt(cosine**2 + sine**2), total)
 
 
-RIBS = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -201,4 +201,4 @@ def _rubber_band(context: Context, sums: F64) -> dict[str, F64]:
     }
 
 
-SPICULATION = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)
