@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from dicom_files import (
+    UNCOMPRESSED,
     compressed,
     empty_ht_codestream,
     jpeg,
@@ -17,13 +18,6 @@ from pydicom.pixels import apply_modality_lut
 
 from overread.errors import ImageError
 from overread.images import SpacingSource, pixel_fingerprint, read_image, read_source
-
-UNCOMPRESSED = [
-    uid.ExplicitVRLittleEndian,
-    uid.ImplicitVRLittleEndian,
-    uid.ExplicitVRBigEndian,
-    uid.DeflatedExplicitVRLittleEndian,
-]
 
 
 def test_the_real_radiograph_is_the_same_compressed_and_not():
