@@ -180,7 +180,7 @@ def test_anatomy_is_finite_whatever_the_image(shape):
 
 def test_the_same_image_has_the_same_anatomy_to_the_last_bit(nih):
     first, held = find_anatomy(nih(49)), []
-    for size in (1, 33_333, 77_777, 200_001):
+    for size in (1, 77_777):
         held.append(np.empty(size, dtype=np.uint8))
         again = find_anatomy(nih(49))
         assert again.rib_direction_deg.tobytes() == first.rib_direction_deg.tobytes()

@@ -44,14 +44,9 @@ def both_found(image):
     return fields.left_quality is fields.right_quality is Quality.FOUND
 
 
-def test_both_lungs_are_found_on_real_radiographs(nih):
-    found = [both_found(nih(place)) for place in range(4, 281, 14)]
-    assert np.mean(found) >= BOTH_FOUND
-
-
-@pytest.mark.slow
-def test_both_lungs_are_found_on_all_real_radiographs(nih):
-    assert np.mean([both_found(nih(place)) for place in range(281)]) >= BOTH_FOUND
+@pytest.mark.parametrize("places", [range(4, 281, 28), pytest.param(range(281), marks=pytest.mark.slow)])
+def test_both_lungs_are_found_on_real_radiographs(nih, places):
+    assert np.mean([both_found(nih(place)) for place in places]) >= BOTH_FOUND
 
 
 def test_lungs_lie_on_their_sides_and_look_dark(nih):
