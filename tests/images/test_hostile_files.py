@@ -185,16 +185,16 @@ def test_more_elements_than_the_cap(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "0,143\\0,143",
-        "nan\\nan",
-        "inf\\inf",
-        "0\\0",
-        "0.000\\0.143",
-        "-0.1\\-0.1",
-        "1e9\\1e9",
-        "0.143",
-        "1_0\\1_0",
-        "x",
+        r"0,143\0,143",
+        r"nan\nan",
+        r"inf\inf",
+        r"0\0",
+        r"0.000\0.143",
+        r"-0.1\-0.1",
+        r"1e9\1e9",
+        r"0.143",
+        r"1_0\1_0",
+        r"x",
     ],
 )
 def test_spacing_that_must_not_be_believed(tmp_path, text):

@@ -80,15 +80,13 @@ def build_pyramid(image: Map, region: Mask, mm_per_px: float) -> list[Level]:
     levels = [Level(continued, np.pad(region, ((0, rows), (0, columns))).astype(np.float32), mm_per_px)]
     for _ in range(depth):
         last = levels[-1]
-        levels.append(Level(_halve(last.image), _halve(last.region), 2 * last.mm_per_px))
+        rows, columns = last.image.shape
+        image, region = (
+            cv2.resize(one, (columns // 2, rows // 2), interpolation=cv2.INTER_AREA)
+            for one in (last.image, last.region)
+        )
+        levels.append(Level(image, region, 2 * last.mm_per_px))
     return levels
-
-
-def _halve(image: Map) -> Map:
-    """Average every two by two pixels."""
-    rows, columns = image.shape
-    smaller: Map = cv2.resize(image, (columns // 2, rows // 2), interpolation=cv2.INTER_AREA)
-    return smaller
 
 
 def choose_level(levels: list[Level], sigma_mm: float) -> Level:

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from overread.errors import ImageError
 from overread.images import _kernels as kernels
-from overread.images._limits import check_scans, check_shape
+from overread.images._limits import check_shape
 
 SEQUENTIAL, PROGRESSIVE, LOSSLESS = (0xC0, 0xC1), 0xC2, 0xC3
 # Frames of other kinds: arithmetic coding and hierarchies, which hardly anybody writes; JPEG-LS is not looked at here.
 OTHER_FRAMES = {*range(0xC5, 0xD0)} - {0xC8, 0xCC}
 FRAMES = {*SEQUENTIAL, PROGRESSIVE, LOSSLESS, *OTHER_FRAMES, 0xF7}
+MAX_SCANS = 100
 DHT, EOI, SOS, DQT, DNL, DRI = 0xC4, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD
 ALONE = {0x01, *range(0xD0, 0xD9)}
 RESTART = re.compile(rb"\xff+([\xd0-\xd7])")
@@ -108,7 +109,9 @@ def jpeg_size(content: bytes) -> tuple[int, int, int]:
 
 def _walk(content: bytes) -> JpegFrame:
     """Read the headers, and look at the data of every scan."""
-    check_scans(content)
+    # Each scan may cost a pass over all pixels, and takes a dozen bytes; a progressive JPEG has about ten.
+    if content.count(b"\xff\xda") > MAX_SCANS:
+        raise ImageError(f"a JPEG of more than {MAX_SCANS} scans")
     frame = JpegFrame()
     try:
         for marker, body, data in _segments(content):

@@ -161,7 +161,7 @@ def test_anatomy_of_a_real_radiograph(nih):
 def test_anatomy_is_finite_whatever_the_image(shape):
     for pixels in (np.zeros(shape), np.random.default_rng(0).normal(0, 1, shape)):
         found = find_anatomy(radiograph(pixels))
-        for name in (
+        for name in [
             "left_lung",
             "right_lung",
             "thorax",
@@ -169,7 +169,7 @@ def test_anatomy_is_finite_whatever_the_image(shape):
             "ribs",
             "rib_direction_deg",
             "clavicles",
-        ):
+        ]:
             array = getattr(found, name)
             assert array.shape == shape
             assert np.isfinite(array).all()

@@ -23,7 +23,7 @@ from overread.domains import (
     list_finders,
     load_finder,
 )
-from overread.domains.chest._finders import BLOB_SCALES_MM, SAME_MM, _keep_distance, keep_apart, measure_log
+from overread.domains.chest._finders import BLOB_SCALES_MM, SAME_MM, keep_apart, measure_log
 from overread.errors import UsageError
 from overread.tables import named
 from page_code import DOCS, run_page
@@ -223,7 +223,7 @@ places = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=25
 @given(places, st.sampled_from([0.5, 1.0, 4.0, 5.0]))
 def test_rows_are_kept_apart_from_those_before_them(rows, distance_mm):
     x_mm, y_mm = np.array(rows, dtype=float).reshape(-1, 2).T
-    kept = _keep_distance(x_mm, y_mm, distance_mm)
+    kept = keep_apart(x_mm, y_mm, np.full(len(rows), distance_mm), np.arange(len(rows)), len(rows))
     assert kept.tolist() == sorted(set(kept.tolist()))
     away = {
         (one, other): np.hypot(x_mm[one] - x_mm[other], y_mm[one] - y_mm[other])

@@ -92,8 +92,10 @@ def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> tuple[Map,
     rising = np.clip(curvature / typical, 0, 1)
     agreed = np.minimum(ridges.coherence / FULL_COHERENCE, 1)
     probability = (logistic * rising * agreed * near * ~steep).astype(np.float32)
+    rows, columns = radiograph.shape
+    fine = cv2.resize(probability, (columns, rows), interpolation=cv2.INTER_LINEAR)
     return (
-        _enlarge_map(probability, radiograph.shape),
+        np.asarray(np.clip(fine, 0, 1), dtype=np.float32),
         enlarge_directions(ridges.direction, radiograph.shape),
         _judge_ribs(probability, ridges.coherence, region),
     )
@@ -115,12 +117,6 @@ def shrink_to_grid(image: Map, mm_per_px: float) -> Map:
     size = max(round(columns * mm_per_px / RIB_GRID_MM), 2), max(round(rows * mm_per_px / RIB_GRID_MM), 2)
     coarse: Map = cv2.resize(np.asarray(image, dtype=np.float32), size, interpolation=cv2.INTER_AREA)
     return coarse
-
-
-def _enlarge_map(coarse: Map, shape: tuple[int, int]) -> Map:
-    """Interpolate a map on the grid of the radiograph, within 0 to 1."""
-    fine = cv2.resize(coarse, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)
-    return np.asarray(np.clip(fine, 0, 1), dtype=np.float32)
 
 
 def enlarge_directions(direction: Map, shape: tuple[int, int]) -> Map:

@@ -77,18 +77,9 @@ class CurvatureFinder:
         x_mm, y_mm = centre_places(places.x_mm, places.y_mm, score, chosen, reach)
         inside = lies_on_image(radiograph, x_mm, y_mm)
         x_mm, y_mm = np.where(inside, (x_mm, y_mm), (places.x_mm[chosen], places.y_mm[chosen]))
-        kept = _keep_distance(x_mm, y_mm, SAME_MM)[:limit]
+        kept = keep_apart(x_mm, y_mm, np.full(len(chosen), SAME_MM), np.arange(len(chosen)), limit)
         radius_mm = measure_radii(image, x_mm[kept], y_mm[kept], radiograph.mm_per_px)
         return candidate_table(x_mm[kept], y_mm[kept], radius_mm, response[kept])
-
-
-def _keep_distance(x_mm: FloatArray, y_mm: FloatArray, distance_mm: float) -> NDArray[np.int64]:
-    """Rows that lie at least a distance from every row that was kept before them."""
-    kept: list[int] = []
-    for row in range(len(x_mm)):
-        if (np.hypot(x_mm[kept] - x_mm[row], y_mm[kept] - y_mm[row]) >= distance_mm).all():
-            kept.append(row)
-    return np.array(kept, dtype=np.int64)
 
 
 # Radii of sqrt(2) sigma from 3 to 12 mm; nodules of nih-240x3 have 3 to 15 mm.
