@@ -81,11 +81,11 @@ def build_pyramid(image: Map, region: Mask, mm_per_px: float) -> list[Level]:
     for _ in range(depth):
         last = levels[-1]
         rows, columns = last.image.shape
-        image, region = (
+        halves: list[Map] = [
             cv2.resize(one, (columns // 2, rows // 2), interpolation=cv2.INTER_AREA)
             for one in (last.image, last.region)
-        )
-        levels.append(Level(image, region, 2 * last.mm_per_px))
+        ]
+        levels.append(Level(halves[0], halves[1], 2 * last.mm_per_px))
     return levels
 
 
@@ -102,13 +102,12 @@ def blur_reflecting(image: Map, sigma_px: float) -> Map:
 
 def second_derivatives(
     smooth: Map, scale: float, *, border: int = cv2.BORDER_REPLICATE
-) -> tuple[Map, Map, Map]:
+) -> list[cv2.typing.MatLike]:
     """Second derivatives of a map times a scale, by Sobel's filters of 3 x 3: xx, yy and xy."""
-    xx, yy, xy = (
+    return [
         cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=scale, borderType=border)
         for dx, dy in ((2, 0), (0, 2), (1, 1))
-    )
-    return xx, yy, xy
+    ]
 
 
 def find_peaks(strength: Map, where: Mask, *, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

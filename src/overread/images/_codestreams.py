@@ -62,7 +62,9 @@ def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str
     if syntax == uid.RLELossless:
         _check_run_lengths(codestream, layout)
     else:
-        _check_end(codestream)
+        # Some decoders fill a missing part with zeros.
+        if not codestream[-MOST_PADDING:].rstrip(PADDING).endswith(END_OF_IMAGE):
+            raise ImageError("the compressed pixels are cut: no end marker")
         find_size = _jpeg_2000_size if syntax in JPEG_2000 else jpeg_size
         if find_size(codestream) != (layout.rows, layout.columns, 1):
             raise ImageError(OTHER_SIZE)
@@ -137,12 +139,6 @@ def _check_coding_style(body: bytes) -> None:
         small |= any(min(sizes & 15, sizes >> 4) < SMALLEST_PRECINCT for sizes in body[10:])
     if small or layers > MAX_LAYERS:
         raise ImageError("the compressed pixels are cut into more parts than any image needs")
-
-
-def _check_end(codestream: bytes) -> None:
-    """Refuse a codestream without its end marker: some decoders fill the missing part with zeros."""
-    if not codestream[-MOST_PADDING:].rstrip(PADDING).endswith(END_OF_IMAGE):
-        raise ImageError("the compressed pixels are cut: no end marker")
 
 
 def _check_run_lengths(codestream: bytes, layout: PixelLayout) -> None:
