@@ -1,7 +1,6 @@
 """Candidates on constructed images, with everything a family may look at."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,9 @@ from overread.features import Context, ImageMaps
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-MakeContext = Callable[..., Context]
-
 
 @pytest.fixture(scope="session")
-def make_context() -> MakeContext:
+def make_context():
     """Context from pixels and centres; candidates of radius 8 pixels with round outlines."""
 
     def make(pixels, row, column, *, mm_per_px=0.7, radius=8.0, outline=None) -> Context:
@@ -46,6 +43,6 @@ def texture() -> np.ndarray:
 @pytest.fixture(scope="session")
 def original(make_context, texture) -> dict[str, float]:
     """Texture features by name of one candidate on `texture`."""
-    from texture_scenes import CENTRE, NAMES, compute
+    from feature_scenes import CENTRE, NAMES, compute
 
     return dict(zip(NAMES, compute(make_context(texture, *CENTRE))[0], strict=True))

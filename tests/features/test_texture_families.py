@@ -3,9 +3,9 @@
 import mahotas
 import numpy as np
 import pytest
+from feature_scenes import CENTRE, NAMES, compute, patch_of
 from scipy import ndimage
 from skimage.feature import local_binary_pattern
-from texture_scenes import CENTRE, NAMES, compute, patch_of
 
 from overread.features import first_order_features, glcm_features, ibsi
 from overread.features.context._channels import N_BINS, QUANTIZED

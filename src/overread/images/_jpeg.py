@@ -102,6 +102,8 @@ def jpeg_size(content: bytes) -> tuple[int, int, int]:
             if marker in FRAMES:
                 rows, columns, channels = struct.unpack_from(">HHB", body, 1)
                 return rows, columns, channels
+            if marker == SOS:
+                break
     except (IndexError, struct.error, ImageError):
         pass
     raise ImageError("the compressed pixels have no frame header")
