@@ -1,37 +1,28 @@
 """Candidates on constructed images, with everything a family may look at."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from overread.features import Anatomy, Context, ImageMaps
-from overread.images import Radiograph, SpacingSource
+from overread.features import Context, ImageMaps
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-MakeContext = Callable[..., Context]
-
 
 @pytest.fixture(scope="session")
-def make_context() -> MakeContext:
+def make_context():
     """Context from pixels and centres; candidates of radius 8 pixels with round outlines."""
 
     def make(pixels, row, column, *, mm_per_px=0.7, radius=8.0, outline=None) -> Context:
-        pixels = np.ascontiguousarray(pixels, np.float32)
-        nothing = np.zeros(pixels.shape, bool)
-        radiograph = Radiograph(
-            pixels, mm_per_px, ~nothing, SpacingSource.GIVEN, (mm_per_px, mm_per_px), pixels.shape
-        )
-        blank = np.zeros(pixels.shape, np.float32)
-        anatomy = Anatomy(nothing, nothing, nothing, nothing, blank, blank, nothing, {})
+        from feature_scenes import no_anatomy, radiograph
+
         row, column = np.atleast_1d(np.asarray(row, float)), np.atleast_1d(np.asarray(column, float))
         if outline is None:
             y, x = np.mgrid[-20:21, -20:21]
             outline = np.repeat((y**2 + x**2 <= radius**2)[None], len(row), axis=0)
-        maps = ImageMaps(radiograph, anatomy)
+        maps = ImageMaps(radiograph(pixels, mm=mm_per_px), no_anatomy(np.shape(pixels)))
         return Context(maps, column, row, np.full(len(row), radius), outline)
 
     return make
@@ -52,6 +43,6 @@ def texture() -> np.ndarray:
 @pytest.fixture(scope="session")
 def original(make_context, texture) -> dict[str, float]:
     """Texture features by name of one candidate on `texture`."""
-    from texture_scenes import CENTRE, NAMES, compute
+    from feature_scenes import CENTRE, NAMES, compute
 
     return dict(zip(NAMES, compute(make_context(texture, *CENTRE))[0], strict=True))

@@ -7,6 +7,7 @@ import pandas as pd
 from scipy import ndimage
 
 from overread.features import Anatomy, level_features
+from overread.features.families import FAMILIES
 from overread.images import Radiograph, SpacingSource
 
 MM = 0.7
@@ -116,6 +117,21 @@ class Scene:
     @property
     def candidates(self):
         return candidates((self.x, self.y, self.radius))
+
+
+TEXTURE_FAMILIES = [family for family in FAMILIES if family.features[0].kind == "texture"]
+NAMES = [feature.name for family in TEXTURE_FAMILIES for feature in family.features]
+CENTRE = (99.0, 109.0)
+
+
+def compute(context):
+    """Texture features of the candidates of a batch."""
+    return np.hstack([family.compute(context) for family in TEXTURE_FAMILIES])
+
+
+def patch_of(texture, side=63):
+    half = side // 2
+    return texture[99 - half : 100 + half, 109 - half : 110 + half]
 
 
 def one_matrix(family):

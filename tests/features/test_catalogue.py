@@ -1,7 +1,8 @@
-"""The catalogue: its size, its names, what each entry says; how families describe and stack their features."""
+"""The catalogue: its size, its names, what each entry says; how families are described; the pages on features."""
 
 import keyword
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from overread.errors import InvalidInputError
 from overread.features import CATALOGUE, Catalogue, describe_features, say_in_words, stack_columns
 from overread.features._family import to_columns
 from overread.features.families import FAMILIES
+from page_code import DOCS, run_page
 
 
 def test_holds_at_least_what_the_paper_has():
@@ -128,3 +130,17 @@ def test_parts_of_a_name_are_told(name: str, words: str) -> None:
 
 def test_a_stranger_has_no_words() -> None:
     assert say_in_words("my.own") == ""
+
+
+def test_how_to_add_a_feature_family(capsys):
+    namespace = run_page("how-to/add_a_feature_family.md")
+    assert list(namespace["table"]) == ["candidate_id", "halo.drop", "halo.weakest_drop"]
+    assert "m: mean of the grey level within R / 2" in capsys.readouterr().out
+    assert len(namespace["catalogue"]) == len(CATALOGUE) + 2
+
+
+def test_families_and_their_sizes_are_those_of_the_page():
+    page = (DOCS / "reference" / "features.md").read_text(encoding="utf-8")
+    rows = {name: int(size) for name, size in re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.MULTILINE)}
+    assert rows == Counter(feature.family for feature in CATALOGUE.values())
+    assert list(rows) == list(CATALOGUE.families)

@@ -1,41 +1,26 @@
 """The outlines of candidates: known shapes, the fill, and what must not matter."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from feature_scenes import MM, candidates, radiograph
 from skimage import draw
 
-from overread.features import Anatomy
 from overread.features._outlines import best_closed_path, draw_outlines, fill_polygon, patch_side
-from overread.images import Radiograph, SpacingSource, blur
+from overread.images import blur
 
-MM = 0.7
 SHAPE = (140, 160)
 
 
-def radiograph(pixels):
-    pixels = np.ascontiguousarray(pixels, dtype=np.float32)
-    return Radiograph(pixels, MM, np.ones(SHAPE, dtype=bool), SpacingSource.GIVEN, (MM, MM), SHAPE)
+EVERYWHERE = np.ones(SHAPE, dtype=bool)
 
 
-def anatomy(lungs):
-    no, zero = np.zeros(SHAPE, dtype=bool), np.zeros(SHAPE, dtype=np.float32)
-    return Anatomy(lungs, no, no, no, zero, zero, no, {})
-
-
-EVERYWHERE = anatomy(np.ones(SHAPE, dtype=bool))
-
-
-def places(*rows):
-    return pd.DataFrame(rows, columns=["x_mm", "y_mm", "radius_mm"], dtype=float)
-
-
-def segment(image, table, structures):
+def segment(pixels, *rows, lungs=EVERYWHERE):
     """Outline every candidate on the image smoothed by 1 mm."""
+    image, table = radiograph(pixels), candidates(*rows)
     column, row = (image.to_pixels(table[name].to_numpy()) for name in ("x_mm", "y_mm"))
     radius = table["radius_mm"].to_numpy() / MM
     smooth = blur(image.pixels, 1.0 / MM)
-    return draw_outlines(smooth, structures.lungs, column, row, radius, side=patch_side(radius))
+    return draw_outlines(smooth, lungs, column, row, radius, side=patch_side(radius))
 
 
 def blob(column, row, radius, *, ratio=1.0):
@@ -65,16 +50,15 @@ def drawn(stack, column, row):
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_finds_the_object_though_its_size_is_given_wrong(given, ratio):
     column, row, radius = 80.3, 70.2, 14.0
-    image = radiograph(0.3 + 0.2 * blob(column, row, radius, ratio=ratio) + speckle(0.02))
+    pixels = 0.3 + 0.2 * blob(column, row, radius, ratio=ratio) + speckle(0.02)
     middle = radius * np.sqrt(ratio)
-    table = places(((column + 0.5 + 1.2) * MM, (row + 0.5 - 0.8) * MM, given * middle * MM))
-    found = segment(image, table, EVERYWHERE)
+    found = segment(pixels, ((column + 0.5 + 1.2) * MM, (row + 0.5 - 0.8) * MM, given * middle * MM))
     mask = drawn(found[0], column + 1.2, row - 0.8)
     assert dice(mask, blob(column, row, radius, ratio=ratio) > 0.5) > 0.88
 
 
 def test_constant_patch_gives_the_circle():
-    found = segment(radiograph(np.full(SHAPE, 0.5)), places((56.0, 49.0, 8.4)), EVERYWHERE)
+    found = segment(np.full(SHAPE, 0.5), (56.0, 49.0, 8.4))
     assert found[0].sum() * MM**2 == pytest.approx(np.pi * 8.4**2, rel=0.03)
 
 
@@ -83,22 +67,21 @@ def test_outline_in_the_lung_stays_there():
     lungs = np.zeros(SHAPE, dtype=bool)
     lungs[:, :80] = True
     image = 0.3 + 0.2 * blob(68.0, 70.0, 12.0) + 0.2 * (np.indices(SHAPE)[1] >= 80) + speckle(0.01)
-    table = places((68.5 * MM, 70.5 * MM, 12.0 * MM))
-    inside = drawn(segment(radiograph(image), table, anatomy(lungs))[0], 68, 70)
-    free = drawn(segment(radiograph(image), table, EVERYWHERE)[0], 68, 70)
+    place = 68.5 * MM, 70.5 * MM, 12.0 * MM
+    inside = drawn(segment(image, place, lungs=lungs)[0], 68, 70)
+    free = drawn(segment(image, place)[0], 68, 70)
     assert (inside & ~lungs).sum() < (free & ~lungs).sum()
 
 
 def test_grey_scale_does_not_matter():
     pixels = 0.3 + 0.2 * blob(80.0, 70.0, 10.0) + speckle(0.05)
-    table = places((56.2, 49.1, 7.0), (30.0, 30.0, 5.0))
-    first = segment(radiograph(pixels), table, EVERYWHERE)
-    second = segment(radiograph(3.0 * pixels - 1.0), table, EVERYWHERE)
+    places = (56.2, 49.1, 7.0), (30.0, 30.0, 5.0)
+    first, second = segment(pixels, *places), segment(3.0 * pixels - 1.0, *places)
     assert dice(first, second) > 0.999
 
 
 def test_patches_at_the_border_end_with_the_image():
-    found = segment(radiograph(speckle(1.0)), places((0.0, 0.0, 9.0), (112.0, 98.0, 20.0)), EVERYWHERE)
+    found = segment(speckle(1.0), (0.0, 0.0, 9.0), (112.0, 98.0, 20.0))
     half = found.shape[1] // 2
     assert found[:, half, half].all()
     assert not found[0, : half - 1].any()

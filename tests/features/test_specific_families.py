@@ -29,7 +29,7 @@ from skimage import draw, measure
 
 from overread.features import CATALOGUE, N_ANGLES, Context, ImageMaps, extract_features
 from overread.features.context._rays import RHO
-from overread.features.families.shape import SHAPE
+from overread.features.families.shape import FAMILY as SHAPE
 from overread.features.families.spiculation import (
     BINS,
     NORMAL,

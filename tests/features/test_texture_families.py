@@ -3,18 +3,22 @@
 import mahotas
 import numpy as np
 import pytest
+from feature_scenes import CENTRE, NAMES, compute, patch_of
 from scipy import ndimage
 from skimage.feature import local_binary_pattern
-from texture_scenes import CENTRE, NAMES, compute, patch_of
 
 from overread.features import first_order_features, glcm_features, ibsi
 from overread.features.context._channels import N_BINS, QUANTIZED
 from overread.features.families.first_order import COLUMN, bound_ratios
-from overread.features.families.fractal import BOXES, FRACTAL
-from overread.features.families.glcm import COOCCURRENCE, HARALICK
+from overread.features.families.fractal import BOXES
+from overread.features.families.fractal import FAMILY as FRACTAL
+from overread.features.families.glcm import FAMILY as COOCCURRENCE
+from overread.features.families.glcm import HARALICK
 from overread.features.families.glcm import PAIRS as GLCM_PAIRS
 from overread.features.families.laws import LETTERS, PAIRS, VECTORS
-from overread.features.families.matrices import CHANNELS, MATRICES
+from overread.features.families.matrices import CHANNELS
+from overread.features.families.matrices import FAMILY as MATRICES
+from overread.features.families.power_law import FAMILY as POWER_LAW
 from overread.features.families.power_law import FFT_SIDE, _transform_columns, fit_line
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES
 from overread.features.ibsi._regions import MATRICES as FORMULAS
@@ -266,7 +270,7 @@ def test_power_law_finds_the_exponent(make_context):
     for exponent in (1.0, 2.0, 3.0):
         noise = np.fft.ifft2(np.fft.fft2(rng.normal(size=(256, 256))) / f ** (exponent / 2)).real
         centres = np.arange(40, 220, 30.0)
-        found = compute(make_context(noise, centres, centres[::-1]))[:, NAMES.index("power_law_exponent")]
+        found = POWER_LAW.compute(make_context(noise, centres, centres[::-1]))[:, 0]
         assert found.mean() == pytest.approx(exponent, abs=0.25)
 
 

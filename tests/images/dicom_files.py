@@ -13,6 +13,10 @@ from pydicom.encaps import encapsulate
 from pydicom.sequence import Sequence
 
 PATIENT = "Doe^Jane^Secret"
+UNCOMPRESSED = [
+    *(uid.ExplicitVRLittleEndian, uid.ImplicitVRLittleEndian, uid.ExplicitVRBigEndian),
+    uid.DeflatedExplicitVRLittleEndian,
+]
 
 
 def folder_of(package: str) -> Path:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from dicom_files import (
+    UNCOMPRESSED,
     compressed,
     empty_ht_codestream,
     jpeg,
@@ -17,13 +18,6 @@ from pydicom.pixels import apply_modality_lut
 
 from overread.errors import ImageError
 from overread.images import SpacingSource, pixel_fingerprint, read_image, read_source
-
-UNCOMPRESSED = [
-    uid.ExplicitVRLittleEndian,
-    uid.ImplicitVRLittleEndian,
-    uid.ExplicitVRBigEndian,
-    uid.DeflatedExplicitVRLittleEndian,
-]
 
 
 def test_the_real_radiograph_is_the_same_compressed_and_not():
@@ -108,42 +102,17 @@ def test_high_throughput_2000(tmp_path, syntax):
     np.testing.assert_array_equal(read_source(path).stored, grey)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(
-            pydicom_file(name)
-            for name in (
-                "CT_small.dcm",
-                "JPGExtended.dcm",
-                "JPEG2000.dcm",
-                "J2K_pixelrep_mismatch.dcm",
-                "JPEGLSNearLossless_08.dcm",
-                "JPEGLSNearLossless_16.dcm",
-                "MR_small.dcm",
-                "MR_small_RLE.dcm",
-                "MR_small_bigendian.dcm",
-                "MR_small_implicit.dcm",
-                "MR_small_jp2klossless.dcm",
-                "MR_small_jpeg_ls_lossless.dcm",
-                "MR_small_padded.dcm",
-                "examples_overlay.dcm",
-                "image_dfl.dcm",
-            )
-        ),
-        *(
-            pydicom_data(name)
-            for name in (
-                "JPEG-LL.dcm",
-                "JPGLosslessP14SV1_1s_1f_8b.dcm",
-                "RG3_J2KI.dcm",
-                "bad_sequence.dcm",
-                "explicit_VR-UN.dcm",
-            )
-        ),
-    ],
-    ids=lambda path: path.name,
-)
+OF_PYDICOM = """
+CT_small JPGExtended JPEG2000 J2K_pixelrep_mismatch JPEGLSNearLossless_08 JPEGLSNearLossless_16 MR_small MR_small_RLE
+MR_small_bigendian MR_small_implicit MR_small_jp2klossless MR_small_jpeg_ls_lossless MR_small_padded examples_overlay
+image_dfl
+"""
+OF_PYDICOM_DATA = "JPEG-LL JPGLosslessP14SV1_1s_1f_8b RG3_J2KI bad_sequence explicit_VR-UN"
+REAL = [pydicom_file(f"{name}.dcm") for name in OF_PYDICOM.split()]
+REAL += [pydicom_data(f"{name}.dcm") for name in OF_PYDICOM_DATA.split()]
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 @pytest.mark.filterwarnings("ignore")
 def test_stored_numbers_are_those_of_pydicom(path):
     np.testing.assert_array_equal(read_source(path).stored, dcmread(path).pixel_array)

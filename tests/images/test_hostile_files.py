@@ -1,9 +1,11 @@
 """The rows "Files" of the list of hostile inputs: each gets a typed error, in bounded memory and time."""
 
+import json
 import struct
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,37 +19,33 @@ from overread.errors import ImageError
 from overread.images import _codestreams as dicom_codestreams
 from overread.images import read_image
 
-# ru_maxrss keeps the peak of the process before exec, which is pytest's own.
-PEAK = """
-def peak():
-    with open("/proc/self/status") as status:
-        return int(next(line for line in status if line.startswith("VmHWM")).split()[1])
-"""
-READ = (
-    PEAK
-    + """
-import resource, sys
+READ = """
+import json, resource, sys
+from damaged_pixels import peak_mib
 from overread.errors import ImageError
 from overread.images import read_image
 resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29))
-before = peak()
-try:
-    read_image(sys.argv[1], mm_per_px=0.2)
-except ImageError as error:
-    print(peak() - before >> 10, error)
+for path in sys.argv[1:]:
+    before, said = peak_mib(), None
+    try:
+        read_image(path, mm_per_px=0.2)
+    except ImageError as error:
+        said = str(error)
+    print(json.dumps([peak_mib() - before, peak_mib(), said]))
 """
-)
 
 
-def refused_in_child(path, *, grown_mib):
-    """Message of the refusal, from a child that may take 30 s and grow by so many MiB."""
+def read_in_child(*paths):
+    """For each file: by how many MiB the child's peak grew, the peak, and why the file was refused."""
     child = subprocess.run(
-        [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", READ, *map(str, paths)],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert child.returncode == 0, child.stderr
-    grown, _, message = child.stdout.partition(" ")
-    assert int(grown) <= grown_mib
-    return message
+    return [json.loads(line) for line in child.stdout.splitlines()]
 
 
 def small(**attributes):
@@ -108,53 +106,73 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
             read_image(path)
 
 
-@pytest.mark.parametrize(("rows", "message"), [(65535, "cap"), (5000, "cannot hold")])
-def test_680_bytes_of_rle_that_claim_a_large_image(tmp_path, rows, message):
+def run_lengths_of(rows, path):
+    """680 bytes that claim a large image."""
     stream = struct.pack("<16L", 2, 64, 114, *[0] * 13) + b"\x81\0" * 50
     dataset = compressed(np.zeros((8, 8), np.uint16), stream, uid.RLELossless)
     dataset.Rows = dataset.Columns = rows
-    path = save(dataset, tmp_path / "a.dcm")
-    assert path.stat().st_size < 900
-    assert message in refused_in_child(path, grown_mib=40)
+    assert save(dataset, path).stat().st_size < 900
+    return path.read_bytes()
 
 
-def test_a_deflate_bomb_of_1_mb(tmp_path):
+def deflate_bomb():
+    """1 MB that inflates to 1 GB."""
     engine = zlib.compressobj(9, wbits=-15)
     engine.compress(bytes(1 << 20))
     engine.flush(zlib.Z_FULL_FLUSH)
     # After a full flush every block of zeros is coded alike, and stands for itself.
     block = engine.compress(bytes(1 << 20)) + engine.flush(zlib.Z_FULL_FLUSH)
-    body = block * 1000 + engine.flush()
-    path = tmp_path / "a.dcm"
-    path.write_bytes(headed(body, uid.DeflatedExplicitVRLittleEndian))
-    assert 900_000 < path.stat().st_size < 1_100_000
-    assert "inflates to more than" in refused_in_child(path, grown_mib=450)
+    content = headed(block * 1000 + engine.flush(), uid.DeflatedExplicitVRLittleEndian)
+    assert 900_000 < len(content) < 1_100_000
+    return content
 
 
-def test_a_png_that_claims_more_pixels_than_the_cap(tmp_path):
-    path = tmp_path / "a.png"
-    path.write_bytes(
-        png(zlib.compress(bytes(1000)), header=struct.pack(">LLBBBBB", 60000, 60000, 16, 0, 0, 0, 0))
-    )
-    refused_in_child(path, grown_mib=40)
+def nested(depth, tag):
+    level = struct.pack("<HH2sHL", *tag, b"SQ", 0, 0xFFFFFFFF)
+    return headed((level + struct.pack("<HHL", 0xFFFE, 0xE000, 0xFFFFFFFF)) * depth)
 
 
-@pytest.mark.parametrize("length", [0xFFFFFFF0, 0xFFFFFFFE, 0x7FFFFFFF])
-def test_an_element_that_claims_4_gb(tmp_path, length):
-    path = tmp_path / "a.dcm"
-    path.write_bytes(headed(struct.pack("<HH2sHL", 0x28, 0x3006, b"OW", 0, length) + b"\0" * 100))
-    assert "longer than the file" in refused_in_child(path, grown_mib=40)
+def element_of(length):
+    """An element that claims a length."""
+    return headed(struct.pack("<HH2sHL", 0x28, 0x3006, b"OW", 0, length) + b"\0" * 100)
 
 
-@pytest.mark.parametrize("depth", [300, 100_000])
-@pytest.mark.parametrize("tag", [(0x0008, 0x1140), (0x0028, 0x3010)])
-def test_deep_sequences(tmp_path, depth, tag):
-    level = struct.pack("<HH2sHL", *tag, b"SQ", 0, 0xFFFFFFFF) + struct.pack(
-        "<HHL", 0xFFFE, 0xE000, 0xFFFFFFFF
-    )
-    path = tmp_path / "a.dcm"
-    path.write_bytes(headed(level * depth))
-    assert "nested deeper" in refused_in_child(path, grown_mib=40)
+HUGE = struct.pack(">LLBBBBB", 60000, 60000, 16, 0, 0, 0, 0)
+# The bomb comes last, as the peak of a process never falls.
+REFUSED = {
+    "run lengths beyond the cap": (lambda path: run_lengths_of(65535, path), "cap", 40),
+    "run lengths for too many": (lambda path: run_lengths_of(5000, path), "cannot hold", 40),
+    "png": (lambda _: png(zlib.compress(bytes(1000)), header=HUGE), "cap", 40),
+    **{
+        f"element of {length:x}": (lambda _, n=length: element_of(n), "longer than the file", 40)
+        for length in (0xFFFFFFF0, 0xFFFFFFFE, 0x7FFFFFFF)
+    },
+    **{
+        f"{depth} sequences {tag}": (lambda _, d=depth, t=tag: nested(d, t), "nested deeper", 40)
+        for depth in (300, 100_000)
+        for tag in ((0x0008, 0x1140), (0x0028, 0x3010))
+    },
+    "deflate bomb": (lambda _: deflate_bomb(), "inflates to more than", 450),
+}
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    """What one child says of each of these files, and by how much it grew."""
+    folder = tmp_path_factory.mktemp("hostile")
+    paths = [folder / f"{number}.dcm" for number in range(len(REFUSED))]
+    for path, (make, _, _) in zip(paths, REFUSED.values(), strict=True):
+        path.write_bytes(make(path))
+    return dict(zip(REFUSED, read_in_child(*paths), strict=True))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_hostile_file_is_refused_in_bounded_memory_and_time(refusals, name):
+    _, message, most_mib = REFUSED[name]
+    assert message in refusals[name][2]
+    # With all files before it, whose peak could hide its own.
+    until = list(REFUSED).index(name) + 1
+    assert sum(grown for grown, _, _ in list(refusals.values())[:until]) <= most_mib
 
 
 def test_more_elements_than_the_cap(tmp_path):
@@ -168,16 +186,16 @@ def test_more_elements_than_the_cap(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "0,143\\0,143",
-        "nan\\nan",
-        "inf\\inf",
-        "0\\0",
-        "0.000\\0.143",
-        "-0.1\\-0.1",
-        "1e9\\1e9",
-        "0.143",
-        "1_0\\1_0",
-        "x",
+        r"0,143\0,143",
+        r"nan\nan",
+        r"inf\inf",
+        r"0\0",
+        r"0.000\0.143",
+        r"-0.1\-0.1",
+        r"1e9\1e9",
+        r"0.143",
+        r"1_0\1_0",
+        r"x",
     ],
 )
 def test_spacing_that_must_not_be_believed(tmp_path, text):
@@ -272,15 +290,6 @@ def test_a_repeated_element_is_refused(tmp_path):
 
 
 def test_the_real_radiograph_takes_bounded_memory():
-    source = (
-        PEAK
-        + """
-import sys
-from overread.images import read_image
-read_image(sys.argv[1], mm_per_px=0.2)
-print(peak() >> 10)
-"""
-    )
-    path = str(pydicom_data("RG1_J2KR.dcm"))
-    child = subprocess.run([sys.executable, "-c", source, path], capture_output=True, text=True, check=True)
-    assert int(child.stdout) < 600
+    ((_, peak, refused),) = read_in_child(pydicom_data("RG1_J2KR.dcm"))
+    assert refused is None
+    assert peak < 600

@@ -16,7 +16,6 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -365,7 +364,7 @@ class Domain(ABC):
 
 def get_domain(kind: str) -> type[Domain]:
     """Return the domain of a value of ``[region] kind``."""
-    for domain in chain(map(_load_domain, DOMAINS.values()), _load_others()):
+    for domain in _load_domains():
         if kind in domain.kinds:
             return domain
     raise UsageError(f"no kind of image {kind!r}; there are {', '.join(list_kinds())}")
@@ -390,11 +389,12 @@ def _load_domain(place: str) -> type[Domain]:
 
 def list_domains() -> list[type[Domain]]:
     """Every domain: of this package, then of others."""
-    return [*map(_load_domain, DOMAINS.values()), *_load_others()]
+    return list(_load_domains())
 
 
-def _load_others() -> Iterator[type[Domain]]:
-    """Load the domains of other packages."""
+def _load_domains() -> Iterator[type[Domain]]:
+    """Load the domains one after the other: ours, then those of other packages."""
+    yield from map(_load_domain, DOMAINS.values())
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: one.name):
         try:
             yield entry.load()

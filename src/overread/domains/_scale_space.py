@@ -12,6 +12,7 @@ radiographs; without noise it is nearer to 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import cv2
 import numpy as np
@@ -79,15 +80,13 @@ def build_pyramid(image: Map, region: Mask, mm_per_px: float) -> list[Level]:
     levels = [Level(continued, np.pad(region, ((0, rows), (0, columns))).astype(np.float32), mm_per_px)]
     for _ in range(depth):
         last = levels[-1]
-        levels.append(Level(_halve(last.image), _halve(last.region), 2 * last.mm_per_px))
+        rows, columns = last.image.shape
+        halves: list[Map] = [
+            cv2.resize(one, (columns // 2, rows // 2), interpolation=cv2.INTER_AREA)
+            for one in (last.image, last.region)
+        ]
+        levels.append(Level(halves[0], halves[1], 2 * last.mm_per_px))
     return levels
-
-
-def _halve(image: Map) -> Map:
-    """Average every two by two pixels."""
-    rows, columns = image.shape
-    smaller: Map = cv2.resize(image, (columns // 2, rows // 2), interpolation=cv2.INTER_AREA)
-    return smaller
 
 
 def choose_level(levels: list[Level], sigma_mm: float) -> Level:
@@ -99,6 +98,16 @@ def choose_level(levels: list[Level], sigma_mm: float) -> Level:
 def blur_reflecting(image: Map, sigma_px: float) -> Map:
     """Gaussian blur, reflected at the border."""
     return blur(image, sigma_px, border=cv2.BORDER_REFLECT)
+
+
+def second_derivatives(
+    smooth: Map, scale: float, *, border: int = cv2.BORDER_REPLICATE
+) -> list[cv2.typing.MatLike]:
+    """Second derivatives of a map times a scale, by Sobel's filters of 3 x 3: xx, yy and xy."""
+    return [
+        cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=scale, borderType=border)
+        for dx, dy in ((2, 0), (0, 2), (1, 1))
+    ]
 
 
 def find_peaks(strength: Map, where: Mask, *, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -117,6 +126,13 @@ def find_peaks(strength: Map, where: Mask, *, limit: int) -> tuple[NDArray[np.in
     row, column = np.nonzero((strength >= highest) & where)
     order = np.argsort(-strength[row, column], kind="stable")[:limit]
     return row[order], column[order]
+
+
+def find_blobs(strength: Map, where: Mask, mm_per_px: float, sigma_mm: float, *, limit: int) -> FloatArray:
+    """Rows of x, y, radius (sqrt(2) sigma) and response of the peaks of a map of one scale."""
+    row, column = find_peaks(strength, where, limit=limit)
+    x, y = ((index + 0.5) * mm_per_px for index in (column, row))
+    return np.stack([x, y, np.full(len(row), sqrt(2) * sigma_mm), strength[row, column]])
 
 
 # Only `NODULE_PER_DISC` was fitted, as said above; no measurement behind discs and rings is on record.

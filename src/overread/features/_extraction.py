@@ -82,7 +82,7 @@ def extract_features(
     maps = ImageMaps(radiograph, anatomy)
     batches = [places[:, start : start + BATCH] for start in range(0, places.shape[1], BATCH)]
     with ThreadPoolExecutor(os.cpu_count() if n_threads is None else n_threads) as pool:
-        blocks = list(pool.map(lambda batch: _compute_families(families, look_at(maps, batch)), batches))
+        blocks = list(pool.map(lambda batch: _compute_families(families, maps, batch), batches))
     names = [feature.name for family in families for feature in family.features]
     values = np.concatenate(blocks) if blocks else np.empty((0, len(names)), dtype=np.float32)
     table = pd.DataFrame(values, columns=names)[list(wanted)]
@@ -130,14 +130,10 @@ def find_places(radiograph: Radiograph, candidates: pd.DataFrame) -> F64:
     return np.stack([column, row, np.clip(radius, *RADIUS_LIMITS_MM) / radiograph.mm_per_px])
 
 
-def look_at(maps: ImageMaps, places: F64) -> Context:
-    """Outline one batch of candidates; the batches share the radiograph's maps."""
+def _compute_families(families: Sequence[Family], maps: ImageMaps, places: F64) -> F32:
+    """Outline one batch of candidates, and compute all their columns; the batches share the radiograph's maps."""
     column, row, radius = (np.ascontiguousarray(part) for part in places)
     outline = draw_outlines(maps.base, maps.lungs, column, row, radius, side=patch_side(radius))
-    return Context(maps, column, row, radius, outline)
-
-
-def _compute_families(families: Sequence[Family], context: Context) -> F32:
-    """Compute all columns of one batch."""
-    nothing = np.empty((context.n_candidates, 0), dtype=np.float32)
+    context = Context(maps, column, row, radius, outline)
+    nothing = np.empty((column.size, 0), dtype=np.float32)
     return np.concatenate([nothing, *(family.compute(context) for family in families)], axis=1)

@@ -19,7 +19,7 @@ from pydicom.encaps import encapsulate
 from pydicom.pixels import get_decoder
 
 from overread.errors import ImageError
-from overread.images._jpeg import check_jpeg_data
+from overread.images._jpeg import check_jpeg_data, jpeg_size
 from overread.images._kernels import left_after_run_lengths
 
 JPEG = frozenset([uid.JPEGBaseline8Bit, uid.JPEGExtended12Bit, uid.JPEGLossless, uid.JPEGLosslessSV1])
@@ -29,9 +29,6 @@ JPEG_2000 = frozenset(
 )
 COMPRESSED = JPEG | JPEG_LS | JPEG_2000 | {uid.RLELossless}
 
-START_OF_FRAME = frozenset([*range(0xC0, 0xD0), 0xF7]) - {0xC4, 0xC8, 0xCC}
-START_OF_SCAN = 0xDA
-WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xD9)])
 START_OF_2000 = b"\xff\x4f\xff\x51"
 CODING_STYLE, COMPONENT_STYLE = 0xFF52, 0xFF53
 START_OF_TILE, START_OF_DATA, END_OF_2000 = 0xFF90, 0xFF93, 0xFFD9
@@ -65,8 +62,10 @@ def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str
     if syntax == uid.RLELossless:
         _check_run_lengths(codestream, layout)
     else:
-        _check_end(codestream)
-        find_size = _jpeg_2000_size if syntax in JPEG_2000 else _jpeg_size
+        # Some decoders fill a missing part with zeros.
+        if not codestream[-MOST_PADDING:].rstrip(PADDING).endswith(END_OF_IMAGE):
+            raise ImageError("the compressed pixels are cut: no end marker")
+        find_size = _jpeg_2000_size if syntax in JPEG_2000 else jpeg_size
         if find_size(codestream) != (layout.rows, layout.columns, 1):
             raise ImageError(OTHER_SIZE)
     if syntax in JPEG:
@@ -90,26 +89,6 @@ def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str
     if pixels.shape != (layout.rows, layout.columns):
         raise ImageError(OTHER_SIZE)
     return pixels
-
-
-def _jpeg_size(codestream: bytes) -> tuple[int, int, int]:
-    """Rows, columns and channels of the frame header."""
-    at = 2
-    try:
-        while codestream[at] == 0xFF:
-            marker = codestream[at + 1]
-            if marker == 0xFF:
-                at += 1
-                continue
-            if marker in START_OF_FRAME:
-                rows, columns, channels = struct.unpack_from(">HHB", codestream, at + 5)
-                return rows, columns, channels
-            if marker == START_OF_SCAN:
-                break
-            at += 2 if marker in WITHOUT_LENGTH else 2 + max(2, *struct.unpack_from(">H", codestream, at + 2))
-    except (IndexError, struct.error):
-        pass
-    raise ImageError("the compressed pixels have no frame header")
 
 
 def _jpeg_2000_size(codestream: bytes) -> tuple[int, int, int]:
@@ -160,12 +139,6 @@ def _check_coding_style(body: bytes) -> None:
         small |= any(min(sizes & 15, sizes >> 4) < SMALLEST_PRECINCT for sizes in body[10:])
     if small or layers > MAX_LAYERS:
         raise ImageError("the compressed pixels are cut into more parts than any image needs")
-
-
-def _check_end(codestream: bytes) -> None:
-    """Refuse a codestream without its end marker: some decoders fill the missing part with zeros."""
-    if not codestream[-MOST_PADDING:].rstrip(PADDING).endswith(END_OF_IMAGE):
-        raise ImageError("the compressed pixels are cut: no end marker")
 
 
 def _check_run_lengths(codestream: bytes, layout: PixelLayout) -> None:

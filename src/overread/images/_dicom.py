@@ -34,6 +34,7 @@ LONG_VRS = frozenset(
     [b"OB", b"OD", b"OF", b"OL", b"OV", b"OW", b"SQ", b"SV", b"UC", b"UN", b"UR", b"UT", b"UV"]
 )
 PIXEL_DATA = 0x7FE00010
+NO_ITEM = "a sequence holds something that is not an item"
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Walk:
                 levels.pop()
             elif head.length != UNDEFINED:
                 if not inside_item and head.tag != ITEM:
-                    raise ImageError("a sequence holds something that is not an item")
+                    raise ImageError(NO_ITEM)
                 self.position += head.length
             elif len(levels) == MAX_NESTING:
                 raise ImageError(f"sequences are nested deeper than {MAX_NESTING}")
@@ -158,18 +159,6 @@ def read_elements(
         if head.tag == PIXEL_DATA:
             break
     return found, walk.position
-
-
-def _first_item(sequence: Element, encoding: Encoding, wanted: Collection[int]) -> dict[int, Element]:
-    """Wanted elements of a sequence's first item; none if the sequence is empty."""
-    walk = Walk(sequence.value)
-    if walk.at_end():
-        return {}
-    head = walk.head(encoding)
-    if head.tag != ITEM:
-        raise ImageError("a sequence holds something that is not an item")
-    end = len(sequence.value) if head.length == UNDEFINED else head.start + head.length
-    return read_elements(sequence.value[:end], head.start, encoding, wanted)[0]
 
 
 def _fragments(pixel_data: Element) -> bytes:
@@ -249,9 +238,13 @@ class Attributes:
     def item(self, name: str) -> Attributes | None:
         """Attributes of a sequence's first item."""
         sequence = self.element(name)
-        if sequence is None:
+        if sequence is None or not sequence.value:
             return None
-        elements = _first_item(sequence, self.encoding, TAGS.values())
+        head = Walk(sequence.value).head(self.encoding)
+        if head.tag != ITEM:
+            raise ImageError(NO_ITEM)
+        end = len(sequence.value) if head.length == UNDEFINED else head.start + head.length
+        elements, _ = read_elements(sequence.value[:end], head.start, self.encoding, TAGS.values())
         return Attributes(elements, self.encoding) if elements else None
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,11 +21,13 @@ from numpy.typing import NDArray
 
 from overread.errors import ImageError
 from overread.images import _kernels as kernels
-from overread.images._limits import check_scans, check_shape
+from overread.images._limits import check_shape
 
 SEQUENTIAL, PROGRESSIVE, LOSSLESS = (0xC0, 0xC1), 0xC2, 0xC3
 # Frames of other kinds: arithmetic coding and hierarchies, which hardly anybody writes; JPEG-LS is not looked at here.
 OTHER_FRAMES = {*range(0xC5, 0xD0)} - {0xC8, 0xCC}
+FRAMES = {*SEQUENTIAL, PROGRESSIVE, LOSSLESS, *OTHER_FRAMES, 0xF7}
+MAX_SCANS = 100
 DHT, EOI, SOS, DQT, DNL, DRI = 0xC4, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD
 ALONE = {0x01, *range(0xD0, 0xD9)}
 RESTART = re.compile(rb"\xff+([\xd0-\xd7])")
@@ -92,27 +95,56 @@ def _decode_strictly(content: bytes, frame: JpegFrame) -> NDArray[np.uint8]:
     return pixels[..., 0] if grey else pixels
 
 
+def jpeg_size(content: bytes) -> tuple[int, int, int]:
+    """Rows, columns and channels by the frame header, also of JPEG-LS."""
+    try:
+        for marker, body, _ in _segments(content):
+            if marker in FRAMES:
+                rows, columns, channels = struct.unpack_from(">HHB", body, 1)
+                return rows, columns, channels
+            if marker == SOS:
+                break
+    except (IndexError, struct.error, ImageError):
+        pass
+    raise ImageError("the compressed pixels have no frame header")
+
+
 def _walk(content: bytes) -> JpegFrame:
     """Read the headers, and look at the data of every scan."""
-    check_scans(content)
+    # Each scan may cost a pass over all pixels, and takes a dozen bytes; a progressive JPEG has about ten.
+    if content.count(b"\xff\xda") > MAX_SCANS:
+        raise ImageError(f"a JPEG of more than {MAX_SCANS} scans")
+    frame = JpegFrame()
     try:
-        return _walk_segments(content)
-    except (IndexError, struct.error, KeyError, ValueError) as error:
-        if isinstance(error, ImageError):
-            raise
+        for marker, body, data in _segments(content):
+            if marker == SOS:
+                _check_scan(frame, body, data)
+            else:
+                _read_segment(frame, marker, body)
+    except ImageError:
+        raise
+    except (IndexError, struct.error, KeyError, ValueError):
         raise ImageError(DAMAGED_HEADERS) from None
+    if not frame.kind or (frame.seen != 0).any():
+        raise ImageError("the data of the JPEG are cut: scans are missing")
+    return frame
 
 
-def _walk_segments(content: bytes) -> JpegFrame:
-    frame, at = JpegFrame(), 2
+def _segments(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Marker and body of each segment up to the end of the image, and the entropy-coded data behind a scan's."""
+    at = 2
     while True:
-        marker, at = _next_marker(content, at)
+        if content[at] != 0xFF:
+            raise ImageError(DAMAGED_HEADERS)
+        while content[at] == 0xFF:
+            at += 1
+        marker, at = content[at], at + 1
         if marker == EOI:
-            break
+            return
         if marker in ALONE:
             continue
         (length,) = struct.unpack_from(">H", content, at)
-        body = content[at + 2 : at + length]
+        body, data = content[at + 2 : at + length], b""
         if length < 2 or len(body) < length - 2:
             raise ImageError(DAMAGED_HEADERS)
         at += length
@@ -120,22 +152,8 @@ def _walk_segments(content: bytes) -> JpegFrame:
             end = MARKER.search(content, at)
             if end is None:
                 raise ImageError("the data of the JPEG are cut: no end marker")
-            _check_scan(frame, body, content[at : end.start()])
-            at = end.start()
-        else:
-            _read_segment(frame, marker, body)
-    if not frame.kind or (frame.seen != 0).any():
-        raise ImageError("the data of the JPEG are cut: scans are missing")
-    return frame
-
-
-def _next_marker(content: bytes, at: int) -> tuple[int, int]:
-    """Return a marker that begins here, and where it ends."""
-    if content[at] != 0xFF:
-        raise ImageError(DAMAGED_HEADERS)
-    while content[at] == 0xFF:
-        at += 1
-    return content[at], at + 1
+            data, at = content[at : end.start()], end.start()
+        yield marker, body, data
 
 
 def _read_segment(frame: JpegFrame, marker: int, body: bytes) -> None:

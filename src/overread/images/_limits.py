@@ -8,8 +8,6 @@ MAX_PIXELS = 1 << 25
 """33.5 million: the largest detectors have about 20 million."""
 MAX_BYTES = 192 << 20
 """Of a file, and of what a deflated file inflates to."""
-MAX_SCANS = 100
-"""Of a JPEG; a progressive one has about ten."""
 
 
 def check_shape(rows: int, columns: int) -> None:
@@ -18,9 +16,3 @@ def check_shape(rows: int, columns: int) -> None:
         raise ImageError(f"an image of {rows} x {columns} pixels is empty")
     if rows * columns > MAX_PIXELS:
         raise ImageError(f"{rows} x {columns} pixels are more than the cap of {MAX_PIXELS:,}")
-
-
-def check_scans(jpeg: bytes) -> None:
-    """Refuse a JPEG of very many scans: each may cost a pass over all pixels, and takes a dozen bytes."""
-    if jpeg.count(b"\xff\xda") > MAX_SCANS:
-        raise ImageError(f"a JPEG of more than {MAX_SCANS} scans")

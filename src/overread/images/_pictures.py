@@ -52,7 +52,8 @@ def read_grey_picture(content: bytes, kind: str) -> SourceImage:
             pixels = _equal_channels(_decode_wide(content, picture))
         else:
             pixels = _grey_values(picture)
-    if kind == "TIFF" and _must_invert(picture):
+    # Where white is 0, Pillow turns 8 bits over, but not 16.
+    if kind == "TIFF" and picture.mode != "L" and picture.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO:
         pixels = np.iinfo(pixels.dtype).max - pixels
     return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
 
@@ -148,11 +149,6 @@ def _equal_channels(pixels: NDArray[Any]) -> NDArray[Any]:
     return first
 
 
-def _must_invert(picture: Image.Image) -> bool:
-    """Whether a TIFF says that white is 0 and Pillow has left it so: it turns 8 bits over, but not 16."""
-    return picture.mode != "L" and picture.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO
-
-
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 # First column and row, and steps, of the seven passes of an interlaced image (section 8.2).
@@ -230,11 +226,10 @@ def check_strips(content: bytes, tags: Mapping[int, Any], size: tuple[int, int])
         raise ImageError(
             "a TIFF of this compression is not read; save it with LZW, deflate, PackBits or none"
         )
-    tiled = TILES in tags
     offsets, lengths = (
-        tags.get(tag, ()) for tag in ((TILES, TILE_BYTES) if tiled else (STRIPS, STRIP_BYTES))
+        tags.get(tag, ()) for tag in ((TILES, TILE_BYTES) if TILES in tags else (STRIPS, STRIP_BYTES))
     )
-    wanted = _tile_bytes(tags, size, len(offsets)) if tiled else _strip_bytes(tags, size)
+    wanted = _part_bytes(tags, size, len(offsets))
     if not len(offsets) == len(lengths) == len(wanted) or sum(wanted) > LARGEST:
         raise ImageError("the TIFF has another number of strips or tiles than its size needs")
     for offset, length, needed in zip(offsets, lengths, wanted, strict=True):
@@ -243,26 +238,20 @@ def check_strips(content: bytes, tags: Mapping[int, Any], size: tuple[int, int])
             raise ImageError("a strip of the TIFF is cut or damaged")
 
 
-def _row_bytes(tags: Mapping[int, Any], columns: int) -> tuple[int, int]:
-    """Bytes of a row, and how many planes there are."""
+def _part_bytes(tags: Mapping[int, Any], size: tuple[int, int], n_parts: int) -> list[int]:
+    """Bytes of each strip or tile; none where the size needs another number of tiles, which may be huge."""
+    columns, rows = size
     bits, samples = tags.get(BITS, (1,)), tags.get(SAMPLES, 1)
     apart = tags.get(PLANAR, 1) == 2
-    return math.ceil(columns * (bits[0] if apart else sum(bits[:samples])) / 8), samples if apart else 1
-
-
-def _strip_bytes(tags: Mapping[int, Any], size: tuple[int, int]) -> list[int]:
-    columns, rows = size
-    row_bytes, planes = _row_bytes(tags, columns)
+    width = tags[TILE_WIDTH] if TILES in tags else columns
+    row_bytes = math.ceil(width * (bits[0] if apart else sum(bits[:samples])) / 8)
+    planes = samples if apart else 1
+    if TILES in tags:
+        length = tags[TILE_LENGTH]
+        needed = math.ceil(columns / width) * math.ceil(rows / length) * planes
+        return [row_bytes * length] * (n_parts if needed == n_parts else 0)
     per_strip = max(1, min(tags.get(ROWS_PER_STRIP, rows), rows))
     return [row_bytes * min(per_strip, rows - first) for first in range(0, rows, per_strip)] * planes
-
-
-def _tile_bytes(tags: Mapping[int, Any], size: tuple[int, int], n_tiles: int) -> list[int]:
-    """Bytes of each tile; none where the size needs another number of them, which may be huge."""
-    width, length = tags[TILE_WIDTH], tags[TILE_LENGTH]
-    row_bytes, planes = _row_bytes(tags, width)
-    needed = math.ceil(size[0] / width) * math.ceil(size[1] / length) * planes
-    return [row_bytes * length] * (n_tiles if needed == n_tiles else 0)
 
 
 def _is_inflated(part: bytes, needed: int) -> bool:
@@ -274,19 +263,11 @@ def _is_inflated(part: bytes, needed: int) -> bool:
         return False
 
 
-def _is_lzw(part: bytes, needed: int) -> bool:
-    return count_lzw(np.frombuffer(part + PADDING, np.uint8), 8 * len(part), needed) == needed
-
-
-def _is_packed(part: bytes, needed: int) -> bool:
-    # Some writers make the length even.
-    return 0 <= left_after_run_lengths(np.frombuffer(part, np.uint8), 0, len(part), needed) <= 1
-
-
 COUNTS: dict[int, Callable[[bytes, int], bool]] = {
     1: lambda part, needed: len(part) == needed,
-    5: _is_lzw,
+    5: lambda part, n: count_lzw(np.frombuffer(part + PADDING, np.uint8), 8 * len(part), n) == n,
     8: _is_inflated,
     32946: _is_inflated,
-    32773: _is_packed,
+    # Some writers make the length of run lengths even.
+    32773: lambda part, n: 0 <= left_after_run_lengths(np.frombuffer(part, np.uint8), 0, len(part), n) <= 1,
 }

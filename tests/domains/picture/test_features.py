@@ -5,30 +5,22 @@ import pandas as pd
 import pytest
 
 from overread.domains import GENERIC_FEATURES, PictureImage, extract_generic
-from overread.domains.picture._context_features import (
+from overread.domains.picture._features import (
     RHO,
     Surroundings,
     _respond_to_lines,
+    generic_names,
     mean_between,
     spread_between,
 )
-from overread.domains.picture._features import generic_names
 from planted_field import BLOBS, MM_PER_PX, make_field
 
 
 @pytest.fixture(scope="module")
 def candidates():
-    rows = [
-        (
-            f"{number:04d}",
-            (column + 0.5) * MM_PER_PX,
-            (row + 0.5) * MM_PER_PX,
-            radius * MM_PER_PX,
-            5.0 - number,
-        )
-        for number, (column, row, radius) in enumerate(BLOBS)
-    ]
-    return pd.DataFrame(rows, columns=["candidate_id", "x", "y", "radius", "response"])
+    x, y, radius = (MM_PER_PX * (np.array(BLOBS) + np.array([0.5, 0.5, 0.0]))).T
+    ids, response = [f"{number:04d}" for number in range(len(BLOBS))], 5.0 - np.arange(len(BLOBS))
+    return pd.DataFrame({"candidate_id": ids, "x": x, "y": y, "radius": radius, "response": response})
 
 
 def test_every_feature_has_a_meaning_and_is_finite(candidates):

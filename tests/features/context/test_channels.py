@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from feature_scenes import CENTRE, patch_of
 from scipy import ndimage
-from texture_scenes import CENTRE, patch_of
 
 from overread.features.context._channels import CHANNELS, N_BINS, QUANTIZED
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES

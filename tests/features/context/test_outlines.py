@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from skimage import measure
 
 from overread.features.context._rays import RAYS
-from overread.features.context._shapes import NUMBERS, Outlines, ray_lengths, shape_numbers
+from overread.features.context._shapes import Outlines, ray_lengths, shape_numbers
 
 ROWS, COLUMNS = np.mgrid[-30:31, -30:31]
 
@@ -24,27 +23,6 @@ def outlines(masks):
     n = len(masks)
     place = np.full(n, 30.0), np.full(n, 30.0), np.full(n, 20.0)
     return Outlines(shape_numbers(masks), ray_lengths(masks, *place, RAYS, 1 / 30))
-
-
-def test_moments_equal_scikit_image():
-    found = shape_numbers(MASKS)
-    assert tuple(found) == NUMBERS
-    orders = {
-        "xx": (0, 2),
-        "xy": (1, 1),
-        "yy": (2, 0),
-        "xxx": (0, 3),
-        "xxy": (1, 2),
-        "xyy": (2, 1),
-        "yyy": (3, 0),
-    }
-    for k, mask in enumerate(MASKS):
-        central = measure.moments_central(mask.astype(float), order=3)
-        assert found["area"][k] == mask.sum()
-        assert (found["column"][k], found["row"][k]) == pytest.approx((30.0, 30.0))
-        for name, order in orders.items():
-            assert found[name][k] == pytest.approx(central[order], rel=1e-9, abs=1e-6), name
-        assert found["perimeter"][k] == pytest.approx(measure.perimeter_crofton(mask, directions=4))
 
 
 def test_hull_of_a_rectangle_of_pixels():

@@ -1,9 +1,12 @@
-"""Points on rays: sampling of images whose values and derivatives are known, means over points."""
+"""Points on rays, the trend of the surround, and patches: against known values, numpy and scipy."""
 
 import numpy as np
 import pytest
+from feature_scenes import radiograph
+from scipy import ndimage
 
 from overread.features import N_ANGLES, band_mean, sector_means
+from overread.features.context._patches import CUT, NOISE_FLOOR, cut_patches, fit_trend, ring_around
 from overread.features.context._rays import (
     PER_RADIUS,
     RAYS,
@@ -117,3 +120,88 @@ def test_sectors_wrap_around_and_opposite_rays_are_paired():
     assert opposite_min(line)[0] == 0.0
     line[0, 11] = 1.0
     assert opposite_min(line)[0] == pytest.approx(0.5)
+
+
+RAY_X, RAY_Y = RAYS[:, :1] * RHO, RAYS[:, 1:] * RHO
+EVERYWHERE = np.ones((1, N_ANGLES, RHO.size), bool)
+RADIUS = np.ones((1, N_ANGLES))
+
+
+def test_quadratic_surface_leaves_nothing():
+    surface = 0.4 + 0.1 * RAY_X - 0.05 * RAY_Y + 0.02 * RAY_X**2 - 0.03 * RAY_X * RAY_Y + 0.01 * RAY_Y**2
+    trend = fit_trend(surface[None].astype(np.float32), ring_around(RADIUS, EVERYWHERE))
+    np.testing.assert_allclose(trend.detrended, 0.0, atol=1e-5)
+    assert trend.noise[0] == pytest.approx(0.0, abs=1e-5)
+    assert trend.noise_scale[0] == pytest.approx(NOISE_FLOOR, rel=1e-4)
+
+
+def test_what_is_inside_stands_on_the_trend_of_the_ring():
+    nodule = np.where(np.hypot(RAY_X, RAY_Y) < 1.0, 0.25, 0.0)
+    trend = fit_trend((0.4 + 0.1 * RAY_X + nodule)[None].astype(np.float32), ring_around(RADIUS, EVERYWHERE))
+    np.testing.assert_allclose(trend.detrended[0], nodule, atol=1e-4)
+
+
+def test_noise_is_the_weighted_deviation_of_the_residual():
+    grey = np.random.default_rng(0).normal(size=(1, N_ANGLES, RHO.size)).astype(np.float32)
+    ring = ring_around(RADIUS, EVERYWHERE)
+    x, y = RAY_X, RAY_Y
+    basis = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=-1).reshape(-1, 6)
+    root = np.sqrt(ring[0].ravel().astype(float))
+    left = np.linalg.lstsq(basis * root[:, None], grey[0].ravel() * root, rcond=None)[0]
+    residual = (grey[0].ravel() - basis @ left) * root
+    expected = np.sqrt((residual**2).sum() / ring.sum(dtype=float))
+    assert fit_trend(grey, ring).noise[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_ring_lies_outside_the_outline_and_in_the_lung_if_enough_is():
+    ring = ring_around(RADIUS, EVERYWHERE)
+    used = RHO[ring[0].any(axis=0)]
+    assert (used.min(), used.max()) == pytest.approx((1.25, 2.45))
+    np.testing.assert_allclose(ring[0, 0, RHO > 1.2], RHO[RHO > 1.2], rtol=1e-6)
+    half, quarter = EVERYWHERE.copy(), EVERYWHERE.copy()
+    half[:, N_ANGLES // 2 :] = False
+    quarter[:, N_ANGLES // 4 :] = False
+    assert not ring_around(RADIUS, half)[0, N_ANGLES // 2 :].any()
+    np.testing.assert_array_equal(ring_around(RADIUS, quarter), ring)
+
+
+PIXELS = np.random.default_rng(0).random((90, 70)).astype(np.float32)
+
+
+def test_on_the_default_grid_points_are_pixels():
+    """Around the nearest pixel; the image's border goes on."""
+    found = cut_patches(radiograph(PIXELS), np.array([5.2, 40.5]), np.array([80.0, 44.49]))
+    wide = np.pad(PIXELS, CUT, mode="edge")
+    for patch, (row, column) in zip(found, [(80, 5), (44, 41)], strict=True):
+        top, left = row + CUT - CUT // 2, column + CUT - CUT // 2
+        np.testing.assert_array_equal(patch, wide[top : top + CUT, left : left + CUT])
+
+
+def test_corners_and_narrow_images():
+    for shape in ((3, 200), (200, 3), (2, 2), (150, 140)):
+        pixels = np.random.default_rng(1).random(shape).astype(np.float32)
+        rows, columns = (np.array([0, size - 1, size // 2, size]) for size in shape)
+        found = cut_patches(radiograph(pixels), columns.astype(float), rows.astype(float))
+        for patch, row, column in zip(found, rows, columns, strict=True):
+            lines, places = (
+                np.clip(np.arange(CUT) - CUT // 2 + middle, 0, size - 1)
+                for middle, size in zip((row, column), shape, strict=True)
+            )
+            np.testing.assert_array_equal(patch, pixels[np.ix_(lines, places)])
+
+
+def test_on_another_grid_points_are_interpolated():
+    found = cut_patches(radiograph(PIXELS, mm=1.4), np.array([33.0]), np.array([41.0]))[0]
+    offsets = (np.arange(CUT) - CUT // 2) * 0.5
+    rows, columns = np.clip(41 + offsets, 0, 89), np.clip(33 + offsets, 0, 69)
+    expected = ndimage.map_coordinates(
+        PIXELS.astype(float), np.meshgrid(rows, columns, indexing="ij"), order=1
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_wild_values_are_clipped():
+    wild = PIXELS.copy()
+    wild[45, 35], wild[46, 35] = 3e38, -3e38
+    found = cut_patches(radiograph(wild), np.array([35.0]), np.array([45.0]))[0]
+    assert (found.max(), found.min()) == (1e6, -1e6)

@@ -1,6 +1,5 @@
-"""Co-occurrence against scikit-image, mahotas and its definition on a dense matrix."""
+"""Co-occurrence against scikit-image and its definition on a dense matrix."""
 
-import mahotas
 import numpy as np
 import pytest
 from feature_scenes import region
@@ -114,32 +113,6 @@ def test_glcm_equals_scikit_image(distance):
     for theirs, ours in names.items():
         expected = np.mean([graycoprops(matrix, theirs).item() for matrix in counts])
         assert found[ours] == pytest.approx(expected, abs=1e-12)
-
-
-def test_haralick_equals_mahotas():
-    levels = quantize(region(1)[0], n_bins=8)
-    theirs = mahotas.features.haralick(levels.astype(np.uint8), ignore_zeros=False).mean(axis=0)
-    found = glcm_features(levels)
-    # Left out: mahotas' sum variance subtracts the sum entropy, as Haralick's paper printed it; its difference
-    # variance is the variance of the histogram's entries.
-    names = [
-        "angular_second_moment",
-        "contrast",
-        "correlation",
-        "joint_variance",
-        "inverse_difference_moment",
-        "sum_average",
-        None,
-        "sum_entropy",
-        "joint_entropy",
-        None,
-        "difference_entropy",
-        "information_correlation_1",
-        "information_correlation_2",
-    ]
-    for value, name in zip(theirs, names, strict=True):
-        if name is not None:
-            assert found[name] == pytest.approx(value, abs=1e-9), name
 
 
 def test_large_region_beyond_the_table():

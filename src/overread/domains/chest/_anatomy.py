@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.domains._scale_space import second_derivatives
 from overread.domains.chest._lungs import LungFields, enlarge_mask, find_lungs, make_disc
 from overread.features import Anatomy, Map, Mask, Quality
 from overread.images import Radiograph, blur, magnitude
@@ -62,10 +63,7 @@ def find_ridges(radiograph: Radiograph) -> Ridges:
     image = shrink_to_grid(np.where(radiograph.valid, radiograph.pixels, 0), radiograph.mm_per_px)
     sigma = RIB_SIGMA_MM / RIB_GRID_MM
     smooth = blur(image, sigma)
-    xx, yy, xy = (
-        cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=-sigma * sigma / 4, borderType=cv2.BORDER_REPLICATE)
-        for dx, dy in ((2, 0), (0, 2), (1, 1))
-    )
+    xx, yy, xy = second_derivatives(smooth, -sigma * sigma / 4)
     strength = np.maximum((xx + yy) / 2 + magnitude((xx - yy) / 2, xy), 0)
     normal = np.arctan2(2 * xy, xx - yy)
     window = DIRECTION_MM / RIB_GRID_MM
@@ -94,8 +92,10 @@ def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> tuple[Map,
     rising = np.clip(curvature / typical, 0, 1)
     agreed = np.minimum(ridges.coherence / FULL_COHERENCE, 1)
     probability = (logistic * rising * agreed * near * ~steep).astype(np.float32)
+    rows, columns = radiograph.shape
+    fine = cv2.resize(probability, (columns, rows), interpolation=cv2.INTER_LINEAR)
     return (
-        _enlarge_map(probability, radiograph.shape),
+        np.asarray(np.clip(fine, 0, 1), dtype=np.float32),
         enlarge_directions(ridges.direction, radiograph.shape),
         _judge_ribs(probability, ridges.coherence, region),
     )
@@ -117,12 +117,6 @@ def shrink_to_grid(image: Map, mm_per_px: float) -> Map:
     size = max(round(columns * mm_per_px / RIB_GRID_MM), 2), max(round(rows * mm_per_px / RIB_GRID_MM), 2)
     coarse: Map = cv2.resize(np.asarray(image, dtype=np.float32), size, interpolation=cv2.INTER_AREA)
     return coarse
-
-
-def _enlarge_map(coarse: Map, shape: tuple[int, int]) -> Map:
-    """Interpolate a map on the grid of the radiograph, within 0 to 1."""
-    fine = cv2.resize(coarse, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)
-    return np.asarray(np.clip(fine, 0, 1), dtype=np.float32)
 
 
 def enlarge_directions(direction: Map, shape: tuple[int, int]) -> Map:

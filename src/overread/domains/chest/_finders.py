@@ -10,8 +10,6 @@ here tells them from nodules.
 
 from __future__ import annotations
 
-from math import sqrt
-
 import cv2
 import numpy as np
 import pandas as pd
@@ -20,12 +18,11 @@ from numpy.typing import NDArray
 from overread.domains._kernels import centre_places, suppress_softly
 from overread.domains._scale_space import (
     SCALES_MM,
-    Level,
     blur_reflecting,
     build_pyramid,
     candidate_table,
     choose_level,
-    find_peaks,
+    find_blobs,
     keep_apart,
     measure_radii,
 )
@@ -80,18 +77,9 @@ class CurvatureFinder:
         x_mm, y_mm = centre_places(places.x_mm, places.y_mm, score, chosen, reach)
         inside = lies_on_image(radiograph, x_mm, y_mm)
         x_mm, y_mm = np.where(inside, (x_mm, y_mm), (places.x_mm[chosen], places.y_mm[chosen]))
-        kept = _keep_distance(x_mm, y_mm, SAME_MM)[:limit]
+        kept = keep_apart(x_mm, y_mm, np.full(len(chosen), SAME_MM), np.arange(len(chosen)), limit)
         radius_mm = measure_radii(image, x_mm[kept], y_mm[kept], radiograph.mm_per_px)
         return candidate_table(x_mm[kept], y_mm[kept], radius_mm, response[kept])
-
-
-def _keep_distance(x_mm: FloatArray, y_mm: FloatArray, distance_mm: float) -> NDArray[np.int64]:
-    """Rows that lie at least a distance from every row that was kept before them."""
-    kept: list[int] = []
-    for row in range(len(x_mm)):
-        if (np.hypot(x_mm[kept] - x_mm[row], y_mm[kept] - y_mm[row]) >= distance_mm).all():
-            kept.append(row)
-    return np.array(kept, dtype=np.int64)
 
 
 # Radii of sqrt(2) sigma from 3 to 12 mm; nodules of nih-240x3 have 3 to 15 mm.
@@ -112,21 +100,17 @@ class LogFinder:
         """Find candidates; the response is the Laplacian in units of the normalized image."""
         region = search_region(radiograph, anatomy)
         levels = build_pyramid(fill_padding(radiograph), region, radiograph.mm_per_px)
-        parts = [_find_blobs(choose_level(levels, sigma), sigma) for sigma in BLOB_SCALES_MM]
+        parts = []
+        for sigma in BLOB_SCALES_MM:
+            level = choose_level(levels, sigma)
+            strength = measure_log(level.image, sigma / level.mm_per_px)
+            where = (level.region > 0.5) & (strength > FLOOR)
+            parts.append(find_blobs(strength, where, level.mm_per_px, sigma, limit=PEAKS_PER_SCALE))
         x_mm, y_mm, radius_mm, response = np.concatenate(parts, axis=1)
         inside = np.flatnonzero(lies_on_image(radiograph, x_mm, y_mm))
         order = inside[np.argsort(-response[inside], kind="stable")]
         kept = keep_apart(x_mm, y_mm, radius_mm, order, limit)
         return candidate_table(x_mm[kept], y_mm[kept], radius_mm[kept], response[kept])
-
-
-def _find_blobs(level: Level, sigma_mm: float) -> FloatArray:
-    """Rows of x, y, radius and response of the blobs of one scale."""
-    strength = measure_log(level.image, sigma_mm / level.mm_per_px)
-    where = (level.region > 0.5) & (strength > FLOOR)
-    row, column = find_peaks(strength, where, limit=PEAKS_PER_SCALE)
-    x_mm, y_mm = ((index + 0.5) * level.mm_per_px for index in (column, row))
-    return np.stack([x_mm, y_mm, np.full(len(row), sqrt(2) * sigma_mm), strength[row, column]])
 
 
 def measure_log(image: Map, sigma_px: float) -> Map:

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.domains._scale_space import SCALES_MM, Level, blur_reflecting, choose_level
+from overread.domains._scale_space import SCALES_MM, Level, blur_reflecting, choose_level, second_derivatives
 from overread.domains.chest._lungs import (
     COARSE_MM,
     LungFields,
@@ -54,10 +54,7 @@ def _measure_curvature(level: Level, sigma_mm: float) -> Scale:
     """k1 and k2 of one scale, and how large k1 is around each place."""
     smooth = blur_reflecting(level.image, sigma_mm / level.mm_per_px)
     unit = (sigma_mm / level.mm_per_px) ** 2 / 4
-    xx, yy, xy = (
-        cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=-unit, borderType=cv2.BORDER_REPLICATE)
-        for dx, dy in ((2, 0), (0, 2), (1, 1))
-    )
+    xx, yy, xy = second_derivatives(smooth, -unit)
     mean, half = (xx + yy) / 2, magnitude((xx - yy) / 2, xy)
     smaller: Map = np.maximum(mean - half, 0)
     return Scale(sigma_mm, level, smaller, mean + half, *_average_in_region(smaller, level))

@@ -259,20 +259,14 @@ def judge_view(source: SourceImage, spacing: tuple[float, float] | None) -> tupl
         lungs = find_lungs(radiograph(source, choose_spacing(source.spacing, spacing)))
     except InvalidInputError:
         return None, None
-    return looks_frontal(lungs), sees_both(lungs)
-
-
-def looks_frontal(fields: LungFields) -> bool:
-    """Whether two lungs lie side by side, as in a frontal view and not in a lateral one.
-
-    The left lung field, mirrored about the middle between both, is laid over the right one: their overlap over their
-    union is high where the lungs are a pair.
-    """
-    return measure_symmetry(fields) >= LEAST_SYMMETRY
+    return measure_symmetry(lungs) >= LEAST_SYMMETRY, sees_both(lungs)
 
 
 def measure_symmetry(fields: LungFields) -> float:
-    """Overlap over union of the right lung and the mirrored left lung; 0 where one is missing."""
+    """Overlap over union of the right lung and the left one, mirrored about the middle; 0 where one is missing.
+
+    It is high where two lungs lie side by side, as in a frontal view and not in a lateral one.
+    """
     if not (fields.left.any() and fields.right.any()):
         return 0.0
     middle = (np.nonzero(fields.left)[1].mean() + np.nonzero(fields.right)[1].mean()) / 2

@@ -132,8 +132,10 @@ def propose_settings(
     """Return what study.toml should say, by section and key; images of a test part are not looked at."""
     seen = images if "split" not in images else images[images["split"] != "test"]
     fields = _open_some(folder, seen)
+    # Whether pictures have a dark frame around a field of view.
+    framed = [field.region.mean() < WHOLE_PICTURE for field in fields.values()]
     proposed: Proposal = {
-        "region": {"kind": region or _choose_region(list(fields.values()))},
+        "region": {"kind": region or ("field_of_view" if len(framed) and np.mean(framed) > 0.5 else "all")},
         "units": {"unit": "px" if images["width_px"].nunique() == 1 else "percent"},
         # The paper's rule needs sizes in mm; linkage was better on cells (docs/explanation/merging.md).
         "merging": {"method": "linkage"},
@@ -174,12 +176,6 @@ def _open_some(folder: Path, images: pd.DataFrame) -> dict[str, PictureImage]:
             except OverreadError:
                 continue
     return opened
-
-
-def _choose_region(fields: Sequence[PictureImage]) -> str:
-    """Say whether pictures have a dark frame around a field of view."""
-    framed = [field.region.mean() < WHOLE_PICTURE for field in fields]
-    return "field_of_view" if framed and np.mean(framed) > 0.5 else "all"
 
 
 def _count_labels(marks: pd.DataFrame) -> list[str]:

@@ -8,7 +8,9 @@ their median in the region, because pictures differ in exposure and colour.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -16,22 +18,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from overread.domains.picture._context_features import (
-    ANGLES,
-    CONTEXT_MEANINGS,
-    REACH,
-    RHO,
-    Surroundings,
-    mean_between,
-    measure_components,
-    measure_density,
-    measure_far,
-    measure_lines,
-    measure_others,
-    spread_between,
-)
 from overread.domains.picture._finder import measure_curvatures
-from overread.domains.picture._image import PictureImage, smooth, smooth_inside
+from overread.domains.picture._image import Map, PictureImage, smooth, smooth_inside
 from overread.features import EPSILON
 from overread.tables import plain, unit_of
 
@@ -52,8 +40,109 @@ LANDMARK_SHARE = 0.03
 LANDMARK_SHARES = (0.02, 0.06)
 N_NEIGHBOURS = 5
 
-GREY_PLANES = ("main",)
 COLOUR_PLANES = ("main", "red", "green", "blue", "red_green", "yellow_blue")
+# Everything below is set by judgement unless it says otherwise.
+# Light that is added before logarithms, in shares of full scale: black has no logarithm.
+DARKEST = 0.02
+DENSITY_PLANES = ("main", "red", "green", "blue")
+WIDE_SHARE = 0.03
+# Thresholds of the components, in deviations of the flat plane.
+THRESHOLDS = (0.8, 1.3, 2.0, 3.0)
+# Width of lines (a Gaussian's deviation) as a share of the picture's width: 3 and 6 of the 1,500 pixels of DIARETDB1,
+# whose vessels are 5 to 20 pixels wide. Lines are three times as long as wide.
+LINE_SHARES = (0.002, 0.004)
+LINE_LENGTH = 3.0
+N_DIRECTIONS = 12
+# Lines are sought on a grid on which they have this deviation.
+COARSE_LINE = 1.5
+FAR = 2.5
+STRONG = 2.0
+
+
+N_RAYS = 24
+STEPS_PER_RADIUS = 8
+REACH = 4.0
+RHO = (np.arange(int(REACH * STEPS_PER_RADIUS)) + 0.5) / STEPS_PER_RADIUS
+ANGLES = 2 * np.pi * np.arange(N_RAYS) / N_RAYS
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """Candidates of one picture with what is sampled around them."""
+
+    field: PictureImage
+    column: Floats
+    row: Floats
+    radius_px: Floats
+    response: Floats
+
+    @cached_property
+    def places(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Columns and rows of the samples: candidate, ray, distance."""
+        reach = self.radius_px[:, None, None] * RHO
+        return (
+            (self.column[:, None, None] + reach * np.cos(ANGLES)[:, None]).astype(np.float32),
+            (self.row[:, None, None] + reach * np.sin(ANGLES)[:, None]).astype(np.float32),
+        )
+
+    @cached_property
+    def pixels(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Row and column of the pixel of each candidate."""
+        rows, columns = self.field.region.shape
+        return (
+            np.clip(self.row.round().astype(np.intp), 0, rows - 1),
+            np.clip(self.column.round().astype(np.intp), 0, columns - 1),
+        )
+
+    def sample(self, plane: NDArray[np.float32]) -> Floats:
+        """Values of a plane on the rays, bilinear, the border continued."""
+        columns, rows = (place.reshape(-1, len(RHO)) for place in self.places)
+        if not len(columns):
+            return np.empty((0, N_RAYS, len(RHO)))
+        # cv2.remap takes at most 32,767 rows.
+        blocks = [
+            cv2.remap(
+                plane,
+                columns[start : start + 32_000],
+                rows[start : start + 32_000],
+                cv2.INTER_LINEAR,
+                borderMode=cv2.BORDER_REPLICATE,
+            )
+            for start in range(0, len(columns), 32_000)
+        ]
+        return np.concatenate(blocks).reshape(-1, N_RAYS, len(RHO)).astype(np.float64)
+
+    @cached_property
+    def flat(self) -> Floats:
+        """The flat plane on the rays."""
+        return self.sample(self.field.flat)
+
+    @cached_property
+    def towards(self) -> Floats:
+        """Flat on the rays, towards the candidate's sign."""
+        return self.flat * self.sign[:, None, None]
+
+    @cached_property
+    def contrast(self) -> Floats:
+        """Flat: inside minus ring."""
+        return mean_between(self.flat, 0, 1) - mean_between(self.flat, 1.5, 2.5)
+
+    @cached_property
+    def sign(self) -> Floats:
+        """1 where the candidate is brighter than its ring, else -1."""
+        return np.where(self.contrast >= 0, 1.0, -1.0)
+
+
+def mean_between(samples: Floats, low: float, high: float) -> Floats:
+    """Mean over the area between two distances."""
+    chosen = (low <= RHO) & (high > RHO)
+    return np.asarray(samples[..., chosen].mean(axis=1) @ RHO[chosen] / RHO[chosen].sum())
+
+
+def spread_between(samples: Floats, low: float, high: float) -> Floats:
+    """Measure the standard deviation of the samples between two distances."""
+    chosen = (low <= RHO) & (high > RHO)
+    return np.asarray(samples[..., chosen].std(axis=(1, 2)))
 
 
 def _measure_planes(around: Surroundings) -> dict[str, Floats]:
@@ -73,7 +162,7 @@ def _measure_planes(around: Surroundings) -> dict[str, Floats]:
 
 def _measure_profile(around: Surroundings) -> dict[str, Floats]:
     """Mean flat level by distance, and its steepest fall."""
-    flat = around.flat * around.sign[:, None, None]
+    flat = around.towards
     ring = mean_between(flat, 2.5, 4)
     levels = (
         np.stack([mean_between(flat, low / 2, low / 2 + 0.5) for low in range(6)], axis=1) - ring[:, None]
@@ -89,7 +178,7 @@ def _measure_profile(around: Surroundings) -> dict[str, Floats]:
 
 def _measure_shape(around: Surroundings) -> dict[str, Floats]:
     """Outline at half of the contrast along each ray."""
-    flat = around.flat * around.sign[:, None, None]
+    flat = around.towards
     core, ring = mean_between(flat, 0, 0.5), mean_between(flat, 1.5, 2.5)
     below = flat < ((core + ring) / 2)[:, None, None]
     # The first sample below half; rays that never fall end at the reach.
@@ -108,7 +197,7 @@ def _measure_shape(around: Surroundings) -> dict[str, Floats]:
 
 def _measure_edge(around: Surroundings) -> dict[str, Floats]:
     """How even the edge is all around, and lines that pass through the ring."""
-    flat = around.flat * around.sign[:, None, None]
+    flat = around.towards
     inner, outer = (
         flat[..., (low <= RHO) & (high > RHO)].mean(axis=2) for low, high in ((0.5, 1.0), (1.5, 2.0))
     )
@@ -176,31 +265,41 @@ def _measure_curvature(around: Surroundings) -> dict[str, Floats]:
 
 
 def _measure_neighbours(around: Surroundings) -> dict[str, Floats]:
-    """Other candidates: how many, how near, how strong."""
+    """Other candidates: how many, how near, how strong, and how a candidate compares with them."""
     n, width = len(around.column), around.field.region.shape[1]
+    response, contrast = around.response, np.abs(around.contrast)
     points = np.column_stack([around.column, around.row])
     tree = cKDTree(points) if n else None
     values: dict[str, Floats] = {}
     for share in NEAR_SHARES:
-        near = tree.query_ball_point(points, share * width, return_length=True) if tree else np.empty(0)
-        values[f"neighbours.within{round(1000 * share):03d}"] = np.asarray(near, dtype=np.float64) - 1
+        near = tree.query_ball_point(points, share * width) if tree else []
+        others = [contrast[[one for one in own if one != number]] for number, own in enumerate(near)]
+        name = f"within{round(1000 * share):03d}"
+        values[f"neighbours.{name}"] = np.array([len(own) - 1 for own in near], dtype=np.float64)
+        values[f"others.sum_{name}"] = np.array([one.sum() for one in others], dtype=np.float64)
+        values[f"others.most_{name}"] = np.array([one.max(initial=0.0) for one in others], dtype=np.float64)
     count = min(N_NEIGHBOURS + 1, n)
     distance, who = (
         tree.query(points, k=[*range(1, count + 1)]) if tree else (np.empty((0, 1)), np.empty((0, 1), int))
     )
-    others, response = distance[:, 1:], around.response
-    values["neighbours.nearest"] = (others[:, 0] if count > 1 else np.full(n, width)) / width
-    values["neighbours.response"] = response[who[:, 1:]].mean(axis=1) if count > 1 else np.zeros(n)
-    values["neighbours.contrast"] = around.contrast[who[:, 1:]].mean(axis=1) if count > 1 else np.zeros(n)
-    order = np.argsort(-response, kind="stable")
+    alone, nearest = count < 2, who[:, 1:]
+    values["neighbours.nearest"] = (np.full(n, width) if alone else distance[:, 1]) / width
+    values["neighbours.response"] = np.zeros(n) if alone else response[nearest].mean(axis=1)
+    values["neighbours.contrast"] = np.zeros(n) if alone else around.contrast[nearest].mean(axis=1)
     rank = np.empty(n)
-    rank[order] = np.arange(n)
-    values["candidate.rank"] = rank / max(n, 1)
-    values["candidate.response"] = response
-    values["candidate.share_of_best"] = response / (response.max(initial=0.0) + EPSILON)
-    values["candidate.radius"] = np.log(around.radius_px / width)
-    values["candidate.sign"] = around.sign
-    return values
+    rank[np.argsort(-response, kind="stable")] = np.arange(n)
+    usual = float(np.quantile(contrast, 0.95)) if n else 0.0
+    return values | {
+        "candidate.rank": rank / max(n, 1),
+        "candidate.response": response,
+        "candidate.share_of_best": response / (response.max(initial=0.0) + EPSILON),
+        "candidate.radius": np.log(around.radius_px / width),
+        "candidate.sign": around.sign,
+        "others.contrast_share": contrast / (usual + EPSILON),
+        "others.log_contrast": np.log(contrast + 0.05),
+        "others.usual_contrast": np.full(n, np.log(usual + 0.05)),
+        "others.strong": np.full(n, np.log1p(np.count_nonzero(contrast > STRONG))),
+    }
 
 
 def _measure_place(around: Surroundings) -> dict[str, Floats]:
@@ -228,6 +327,134 @@ def _measure_place(around: Surroundings) -> dict[str, Floats]:
         row, column = np.unravel_index(np.where(field.region, plane, -np.inf).argmax(), plane.shape)
         values[f"place.from_{name}"] = np.hypot(around.column - column, around.row - row) / columns
     return values
+
+
+def _measure_density(around: Surroundings) -> dict[str, Floats]:
+    """Optical density: how much light the candidate takes from what is around it, channel by channel."""
+    field = around.field
+    names = [name for name in DENSITY_PLANES if name in field.planes]
+    values: dict[str, Floats] = {}
+    for name in names:
+        plane = field.planes[name]
+        samples = around.sample(plane)
+        inside, ring = (np.log(mean_between(samples, *ends) + DARKEST) for ends in ((0, 1), (1.5, 2.5)))
+        wide = smooth_inside(plane, field.region, WIDE_SHARE * plane.shape[1])[around.pixels]
+        values[f"density.{name}"] = ring - inside
+        values[f"density.wide.{name}"] = np.log(wide.astype(np.float64) + DARKEST) - inside
+    if "green" in names:
+        for name in ("red", "blue"):
+            values[f"density.{name}_to_green"] = values[f"density.{name}"] / (
+                np.abs(values["density.green"]) + 0.05
+            )
+    return values
+
+
+def _measure_components(around: Surroundings) -> dict[str, Floats]:
+    """Measure connected areas of the flat plane above a threshold, towards the candidate's sign, with it inside."""
+    at, radius = around.pixels, around.radius_px
+    values: dict[str, Floats] = {}
+    for threshold in THRESHOLDS:
+        shapes = np.zeros((5, len(radius)))
+        for sign in (1.0, -1.0):
+            chosen = around.sign == sign
+            if not chosen.any():
+                continue
+            above = (np.float32(sign) * around.field.flat > threshold).astype(np.uint8)
+            _, labels, stats, _ = cv2.connectedComponentsWithStats(above, connectivity=8)
+            shapes[:, chosen] = _describe_components(labels[at][chosen], stats, radius[chosen])
+        name = f"component.t{round(10 * threshold):02d}"
+        for word, column in zip(("area", "share", "reach", "extent", "length"), shapes, strict=True):
+            values[f"{name}.{word}"] = column
+    return values
+
+
+def _describe_components(labels: NDArray[np.int32], stats: NDArray[np.int32], radius: Floats) -> Floats:
+    """Return area, share, reach, extent and length of the component of each candidate; 0 (reach -1) where none is."""
+    inside = labels > 0
+    area, width, height = (
+        np.where(inside, stats[labels, which].astype(np.float64), 1.0)
+        for which in (cv2.CC_STAT_AREA, cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT)
+    )
+    return np.stack(
+        [
+            np.where(inside, np.log1p(area), 0),
+            np.where(inside, np.log1p(area / (np.pi * radius**2)), 0),
+            np.where(inside, np.log(np.hypot(width, height) / (2 * radius)), -1),
+            np.where(inside, area / (width * height), 0),
+            np.where(inside, np.maximum(width, height) / np.sqrt(area), 0),
+        ]
+    )
+
+
+def _respond_to_lines(flat: Map, sigma_px: float) -> Iterator[Map]:
+    """Give the response of bright lines in each direction, on the plane's own grid."""
+    factor = max(round(sigma_px / COARSE_LINE), 1)
+    rows, columns = flat.shape
+    size = -(-columns // factor), -(-rows // factor)
+    coarse = cv2.resize(flat, size, interpolation=cv2.INTER_AREA) if factor > 1 else flat
+    sigma = max(sigma_px / factor, 1.0)
+    half = int(np.ceil(3 * LINE_LENGTH * sigma))
+    y, x = np.mgrid[-half : half + 1, -half : half + 1].astype(np.float64)
+    for number in range(N_DIRECTIONS):
+        angle = np.pi * number / N_DIRECTIONS
+        along, across = (
+            (x * np.cos(angle) + y * np.sin(angle)) / (LINE_LENGTH * sigma),
+            (y * np.cos(angle) - x * np.sin(angle)) / sigma,
+        )
+        kernel = np.exp(-(along**2 + across**2) / 2) * (1 - across**2)
+        kernel -= kernel.mean()
+        kernel /= np.abs(kernel).sum()
+        found = cv2.filter2D(coarse, cv2.CV_32F, kernel.astype(np.float32), borderType=cv2.BORDER_REFLECT)
+        yield np.asarray(
+            cv2.resize(found, (columns, rows), interpolation=cv2.INTER_LINEAR) if factor > 1 else found,
+            dtype=np.float32,
+        )
+
+
+def _measure_lines(around: Surroundings) -> dict[str, Floats]:
+    """Lines, such as vessels: the best direction, and how much better it is than the mean of all, here and around."""
+    field = around.field
+    values: dict[str, Floats] = {}
+    for word, share in zip(("fine", "coarse"), LINE_SHARES, strict=True):
+        highest = np.full(field.flat.shape, -np.inf, dtype=np.float32)
+        lowest = np.full(field.flat.shape, np.inf, dtype=np.float32)
+        mean = np.zeros(field.flat.shape, dtype=np.float32)
+        for response in _respond_to_lines(field.flat, share * field.flat.shape[1]):
+            np.maximum(highest, response, out=highest)
+            np.minimum(lowest, response, out=lowest)
+            mean += response / np.float32(N_DIRECTIONS)
+        for kind, best, one_sided in (("bright", highest, highest - mean), ("dark", -lowest, mean - lowest)):
+            samples = around.sample(one_sided)
+            values[f"lines.{word}.{kind}.best"] = best[around.pixels].astype(np.float64)
+            values[f"lines.{word}.{kind}.one_sided"] = one_sided[around.pixels].astype(np.float64)
+            values[f"lines.{word}.{kind}.around"] = mean_between(samples, 1.5, 4)
+            values[f"lines.{word}.{kind}.most_around"] = samples[..., RHO > 1.5].max(axis=(1, 2), initial=0.0)
+    return values
+
+
+def _measure_far(around: Surroundings) -> dict[str, Floats]:
+    """Measure what lies up to 10 R away, and how far the candidate itself goes."""
+    wider = Surroundings(around.field, around.column, around.row, FAR * around.radius_px, around.response)
+    far, near = wider.flat * around.sign[:, None, None], around.towards
+    inside = near[..., RHO < 1]
+    inner = around.field.flat[around.field.region]
+    low, high = np.quantile(inner, [0.01, 0.99]) if inner.size else (0.0, 0.0)
+    return {
+        "far.spread": wider.flat[..., RHO > 1].std(axis=(1, 2)),
+        "far.mean": mean_between(far, 1, 4),
+        "far.most": far[..., RHO > 0.8].max(axis=(1, 2), initial=-np.inf),
+        "far.high": _find_quantile(far[..., RHO > 0.8], 0.95),
+        "inside.most": inside.max(axis=(1, 2), initial=-np.inf),
+        "inside.low": _find_quantile(inside, 0.25),
+        "inside.share_of_extreme": mean_between(near, 0, 1)
+        / (np.where(around.sign > 0, high, -low) + EPSILON),
+    }
+
+
+def _find_quantile(samples: Floats, share: float) -> Floats:
+    """Return a quantile of the samples of each candidate, also of none."""
+    n, rays, steps = samples.shape
+    return np.asarray(np.quantile(samples.reshape(n, rays * steps), share, axis=1))
 
 
 PLANE_MEANINGS = {
@@ -296,6 +523,56 @@ MEANINGS: dict[str, str] = {
     "place.from_brightest": "distance to the place that is brightest against its surroundings (main plane smoothed by "
     "2 % of the picture's width minus by 6 %) over the picture's width",
     "place.from_darkest": "distance to the darkest place of the same over the picture's width",
+    **{
+        f"density.{name}": f"logarithm of the mean of {name} in the ring over inside"
+        for name in DENSITY_PLANES
+    },
+    **{
+        f"density.wide.{name}": f"logarithm of the mean of {name} around (3 % of the picture's width) over inside"
+        for name in DENSITY_PLANES
+    },
+    "density.red_to_green": "density of red over that of green",
+    "density.blue_to_green": "density of blue over that of green",
+    **{
+        f"component.t{round(10 * threshold):02d}.{word}": f"flat above {threshold:g} towards the candidate's sign, "
+        f"connected area that holds the candidate: {meaning}"
+        for threshold in THRESHOLDS
+        for word, meaning in (
+            ("area", "logarithm of 1 + its pixels"),
+            ("share", "logarithm of 1 + its area over pi R^2"),
+            ("reach", "logarithm of its diagonal over 2 R; -1 where there is none"),
+            ("extent", "its area over that of the box around it"),
+            ("length", "longer side of that box over the root of its area"),
+        )
+    },
+    **{
+        f"lines.{word}.{kind}.{name}": f"{kind} lines of {100 * share:g} % of the picture's width: {meaning}"
+        for word, share in zip(("fine", "coarse"), LINE_SHARES, strict=True)
+        for kind in ("bright", "dark")
+        for name, meaning in (
+            ("best", "response in the best of 12 directions"),
+            ("one_sided", "that minus the mean of all directions"),
+            ("around", "mean of the latter from 1.5 to 4 R"),
+            ("most_around", "highest of the same from 1.5 to 4 R"),
+        )
+    },
+    "far.spread": "standard deviation of flat from 2.5 to 10 R",
+    "far.mean": "mean of flat from 2.5 to 10 R, towards the candidate's sign",
+    "far.most": "highest of flat from 2 to 10 R, towards the candidate's sign",
+    "far.high": "95th percentile of the same",
+    "inside.most": "highest of flat inside, towards the candidate's sign",
+    "inside.low": "25th percentile of the same",
+    "inside.share_of_extreme": "mean of flat inside over the region's 99th percentile, both towards the sign",
+    "others.contrast_share": "contrast of flat over the 95th percentile of all candidates of the picture",
+    "others.log_contrast": "logarithm of 0.05 + contrast of flat",
+    "others.usual_contrast": "logarithm of 0.05 + that percentile",
+    "others.strong": "logarithm of 1 + the candidates of the picture with a contrast above 2",
+    **{
+        f"others.{word}_within{round(1000 * share):03d}": f"{meaning} contrast of other candidates within "
+        f"{100 * share:g} % of the picture's width"
+        for share in NEAR_SHARES
+        for word, meaning in (("sum", "sum of the"), ("most", "highest"))
+    },
 }
 GENERIC_FEATURES: dict[str, str] = {
     f"{plane}.{name}": words.format(plane=plane.replace("_", " minus "))
@@ -303,34 +580,13 @@ GENERIC_FEATURES: dict[str, str] = {
     for name, words in PLANE_MEANINGS.items()
 } | MEANINGS
 """Meaning of every generic feature by its name, in the order of the columns."""
-GENERIC_FEATURES |= CONTEXT_MEANINGS
-
-MEASURES: tuple[Callable[[Surroundings], Mapping[str, Floats]], ...] = (
-    _measure_planes,
-    _measure_profile,
-    _measure_shape,
-    _measure_edge,
-    _measure_texture,
-    _measure_curvature,
-    _measure_neighbours,
-    _measure_place,
-    measure_density,
-    measure_components,
-    measure_lines,
-    measure_far,
-    measure_others,
-)
 
 
 def generic_names(*, colour: bool) -> list[str]:
     """Names of the features of a grey or a colour picture, in the order of the columns."""
-    planes = COLOUR_PLANES if colour else GREY_PLANES
     channels = {"red", "green", "blue"}
     return [
-        name
-        for name in GENERIC_FEATURES
-        if (name.partition(".")[0] in planes or name.partition(".")[0] not in COLOUR_PLANES)
-        and (colour or not channels & set(name.replace("_", ".").split(".")))
+        name for name in GENERIC_FEATURES if colour or not channels & set(name.replace("_", ".").split("."))
     ]
 
 
@@ -351,7 +607,20 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
     """
     lengths, _ = plain(candidates, unit_of(candidates.columns) or "px")
     around = _find_surroundings(field, lengths)
-    values = {name: column for measure in MEASURES for name, column in measure(around).items()}
+    values = (
+        _measure_planes(around)
+        | _measure_profile(around)
+        | _measure_shape(around)
+        | _measure_edge(around)
+        | _measure_texture(around)
+        | _measure_curvature(around)
+        | _measure_neighbours(around)
+        | _measure_place(around)
+        | _measure_density(around)
+        | _measure_components(around)
+        | _measure_lines(around)
+        | _measure_far(around)
+    )
     names = generic_names(colour=len(field.planes) > 1)
     table = pd.DataFrame({name: values[name].astype(np.float32) for name in names})
     return pd.concat([candidates[["candidate_id"]].reset_index(drop=True), table], axis=1)

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.domains._scale_space import candidate_table, find_peaks, keep_apart
+from overread.domains._scale_space import candidate_table, find_blobs, keep_apart, second_derivatives
 from overread.domains.picture._image import PictureImage, smooth
 from overread.errors import InvalidInputError
 from overread.features import EPSILON
@@ -87,9 +87,8 @@ class BlobFinder:
         small, _ = measure_curvatures(field.even, sigma / field.mm_per_px, sign)
         # In units of what is usual at this scale, so that coarse structure does not outweigh small lesions.
         small /= np.float32(np.abs(small[field.region]).mean()) + np.float32(EPSILON)
-        row, column = find_peaks(small, field.region & (small > FLOOR), limit=PEAKS_PER_LIMIT * limit)
-        x, y = ((index + 0.5) * field.mm_per_px for index in (column, row))
-        return np.stack([x, y, np.full(len(row), sqrt(2) * sigma), small[row, column]])
+        where = field.region & (small > FLOOR)
+        return find_blobs(small, where, field.mm_per_px, sigma, limit=PEAKS_PER_LIMIT * limit)
 
 
 def radii_from_marks(radii: NDArray[np.float64]) -> tuple[float, float]:
@@ -106,9 +105,6 @@ def measure_curvatures(plane: Map, sigma_px: float, sign: float) -> tuple[Map, M
     """Return the smaller and the larger curvature sign s^2 k of the smoothed plane; -1 makes bright blobs positive."""
     smoothed = smooth(plane, sigma_px)
     scale = sign * sigma_px * sigma_px
-    xx, yy, xy = (
-        scale * cv2.Sobel(smoothed, cv2.CV_32F, dx, dy, ksize=3, scale=share, borderType=cv2.BORDER_REFLECT)
-        for dx, dy, share in ((2, 0, 0.25), (0, 2, 0.25), (1, 1, 0.25))
-    )
+    xx, yy, xy = (scale * one for one in second_derivatives(smoothed, 0.25, border=cv2.BORDER_REFLECT))
     mean, gap = (xx + yy) / 2, np.sqrt(((xx - yy) / 2) ** 2 + xy**2)
     return np.asarray(mean - gap, dtype=np.float32), np.asarray(mean + gap, dtype=np.float32)

@@ -202,7 +202,9 @@ class ImageMaps:
         for lung, half, is_left in zip(sides, halves, (True, False), strict=True):
             region = lung if lung.any() else self.anatomy.thorax & half
             region = region if region.any() else np.broadcast_to(half, self.radiograph.shape)
-            frames.append(_frame_of(region, medial_is_right=is_left))
+            rows, across = np.flatnonzero(region.any(axis=1)), np.flatnonzero(region.any(axis=0))
+            medial, lateral = (across[-1], across[0]) if is_left else (across[0], across[-1])
+            frames.append(LungFrame(*map(float, (rows[0], rows[-1], medial, lateral, region.sum()))))
         return frames[0], frames[1]
 
 
@@ -233,11 +235,3 @@ def _nearest_distance(points: F64, column: F64, row: F64) -> F64:
             best = min(best, dx * dx + dy * dy)
         out[c] = np.sqrt(best)
     return out
-
-
-def _frame_of(mask: Mask, *, medial_is_right: bool) -> LungFrame:
-    """Box of a mask that has pixels, as pixel centres."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    left, right = float(columns[0]), float(columns[-1])
-    medial, lateral = (right, left) if medial_is_right else (left, right)
-    return LungFrame(float(rows[0]), float(rows[-1]), medial, lateral, float(mask.sum()))

@@ -66,19 +66,12 @@ def _compute(context: Context) -> F32:
         surround = np.maximum(np.abs(around_large), np.abs(around_small)).mean(axis=1)
         k1, k2 = large[:, 0], small[:, 0]
         values[f"log.{name}"] = k1 + k2
-        values[f"dog.{name}"] = _difference_of_gaussians(context, index)
+        narrow = context.maps.scale_space[index - 2] if index >= 2 else context.maps.base
+        values[f"dog.{name}"] = at_centre(context, narrow) - at_centre(context, place[0])
         values[f"curvature.{name}"] = k2
         values[f"roundness.{name}"] = np.clip(k2 / (np.abs(k1) + CURVATURE_FLOOR), -1.0, 1.0)
         values[f"conspicuity.{name}"] = k2 / (surround + CURVATURE_FLOOR)
     return stack_columns(FEATURES, values, context.n_candidates)
-
-
-def _difference_of_gaussians(context: Context, index: int) -> F64:
-    """L_t - L_s at each candidate's centre."""
-    maps = context.maps
-    narrow = maps.scale_space[index - 2] if index >= 2 else maps.base
-    centre, surround = (at_centre(context, level) for level in (narrow, maps.scale_space[index]))
-    return centre - surround
 
 
 def at_centre(context: Context, level: F32) -> F64:
@@ -88,4 +81,4 @@ def at_centre(context: Context, level: F32) -> F64:
     return grey[:, 0, 0].astype(np.float64)
 
 
-BLOB = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -83,7 +83,11 @@ def _compute(context: Context) -> F32:
     magnitude = np.sqrt(along**2 + across**2)
     cosine = -along / (magnitude + np.float32(EPSILON))
     ring_mean = angle_mean(cosine)
-    values = {f"coin.{name}": _disc_mean(ring_mean, r) for name, r in COIN_RADII.items()}
+    # Means over discs, by area, from means over rings.
+    discs = {name: round(radius * PER_RADIUS) for name, radius in COIN_RADII.items()}
+    values = {
+        f"coin.{name}": (ring_mean[:, :n] * RHO[:n]).sum(axis=1) / RHO[:n].sum() for name, n in discs.items()
+    }
     margin = slice(PER_RADIUS // 2, 3 * PER_RADIUS // 2)
     flow = -angle_mean(along[:, :, margin]) @ RHO[margin]
     size = angle_mean(magnitude[:, :, margin]) @ RHO[margin]
@@ -93,12 +97,6 @@ def _compute(context: Context) -> F32:
     for name, width in BAND_WIDTHS.items():
         values |= _bands(sums, name, width)
     return stack_columns(FEATURES, values, context.n_candidates)
-
-
-def _disc_mean(ring_mean: F64, radius: float) -> F64:
-    """Mean over a disc, by area, from means over rings."""
-    n = round(radius * PER_RADIUS)
-    return (ring_mean[:, :n] * RHO[:n]).sum(axis=1) / RHO[:n].sum()
 
 
 def _iris(sums: F32) -> dict[str, F64]:
@@ -132,4 +130,4 @@ def _bands(sums: F32, name: str, width: int) -> dict[str, F64]:
     return values
 
 
-CONVERGENCE = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -91,6 +91,6 @@ def _compute(context: Context) -> F32:
     return to_columns(bounded)
 
 
-FIRST_ORDER_OF_CHANNELS = Family(
+FAMILY = Family(
     tuple(_describe_statistic(channel, name) for channel in CHANNELS for name in FIRST_ORDER), _compute
 )

@@ -117,4 +117,4 @@ def _describe_patches(patches: F32, out: F64) -> None:
         fractal(source, out[k])
 
 
-FRACTAL = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -186,4 +186,4 @@ def _describe_patches(patches: F32, out: F64) -> None:
             _gabor_magnitudes(part, carrier, out[k, scale])
 
 
-GABOR = Family(tuple(list_features()), _compute)
+FAMILY = Family(tuple(list_features()), _compute)

@@ -102,4 +102,4 @@ def _describe_pairs(levels: U16, mean: F64, spread: F64) -> None:
             _haralick(levels[k, CHANNEL_OF_PAIR[p]], DISTANCE_OF_PAIR[p], table, mean[k, p], spread[k, p])
 
 
-COOCCURRENCE = Family(tuple(list_features()), _compute)
+FAMILY = Family(tuple(list_features()), _compute)

@@ -88,4 +88,4 @@ def _describe_sides(
             statistics[k, 1, ENERGY] /= n_ring
 
 
-INSIDE_MINUS_RING = Family(tuple(_describe_difference(name) for name in FIRST_ORDER), _compute)
+FAMILY = Family(tuple(_describe_difference(name) for name in FIRST_ORDER), _compute)

@@ -97,4 +97,4 @@ def _describe_patches(patches: F32, energy: F64) -> None:
         _measure_energies(patches[k], energy[k])
 
 
-LAWS = Family(tuple(list_features()), _compute)
+FAMILY = Family(tuple(list_features()), _compute)

@@ -49,7 +49,7 @@ def list_features() -> Iterator[Feature]:
 
 def _compute(context: Context) -> F32:
     """Shares of the patterns of each candidate, radius by radius."""
-    out = np.zeros((len(context.row), len(PATTERNS.features)))
+    out = np.zeros((len(context.row), len(FAMILY.features)))
     _describe_patches(context.patches, out)
     return to_columns(out)
 
@@ -148,4 +148,4 @@ def _describe_patches(patches: F32, out: F64) -> None:
         start = end
 
 
-PATTERNS = Family(tuple(list_features()), _compute)
+FAMILY = Family(tuple(list_features()), _compute)

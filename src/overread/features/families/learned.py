@@ -39,4 +39,4 @@ def _compute(context: Context) -> F32:
     return load_network().answer(squares)
 
 
-LEARNED = Family(FEATURES, _compute, TRAINED_ON)
+FAMILY = Family(FEATURES, _compute, TRAINED_ON)

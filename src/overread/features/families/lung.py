@@ -91,4 +91,4 @@ def _in_right_lung(context: Context) -> Mask:
     return decided
 
 
-LUNG = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -74,7 +74,7 @@ def list_features(channel: str) -> Iterator[Feature]:
 
 def _compute(context: Context) -> F32:
     """Features of all matrices, channel by channel."""
-    out = np.zeros((len(context.row), len(CHANNELS), len(MATRICES.features) // len(CHANNELS)))
+    out = np.zeros((len(context.row), len(CHANNELS), len(FAMILY.features) // len(CHANNELS)))
     _describe_levels(context.channels.levels, out)
     return to_columns(out)
 
@@ -89,4 +89,4 @@ def _describe_levels(levels: U16, out: F64) -> None:
             matrix_features(levels[k, LEVELS_OF_CHANNEL[c]], area, N_BINS, table, out[k, c])
 
 
-MATRICES = Family(tuple(feature for channel in CHANNELS for feature in list_features(channel)), _compute)
+FAMILY = Family(tuple(feature for channel in CHANNELS for feature in list_features(channel)), _compute)

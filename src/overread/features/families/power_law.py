@@ -164,4 +164,4 @@ def _describe_patches(patches: F32, cycles_per_mm: float, out: F64) -> None:
         power_law(source, cycles_per_mm, (cosine, sine, window), rings, counts, out[k])
 
 
-POWER_LAW = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

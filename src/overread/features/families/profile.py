@@ -168,4 +168,4 @@ def _isotropy(context: Context) -> dict[str, F64]:
     }
 
 
-PROFILE = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

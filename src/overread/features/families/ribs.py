@@ -45,7 +45,8 @@ def _compute(context: Context) -> F32:
     """Place of each candidate among the bones."""
     maps, outlines = context.maps, context.outlines
     column, row = context.column, context.row
-    ribs = _sample_on_rays(context, context.anatomy.ribs)
+    rays = RAYS[::2]
+    ribs = polar_grey(at_least_two(context.anatomy.ribs), column, row, context.radius_px, RHO, rays)
     at_centre = np.clip(at_nearest_pixel(context.anatomy.ribs, column, row).astype(np.float64), 0.0, 1.0)
     direction = np.radians(
         at_nearest_pixel(context.anatomy.rib_direction_deg, column, row).astype(np.float64)
@@ -54,7 +55,7 @@ def _compute(context: Context) -> F32:
     radius = outlines.ray_radius[:, ::2, None]
     inside = context.inside[:, ::2]
     overlap = area_mean(ribs, inside)
-    clavicles = polar_mask(context.anatomy.clavicles, column, row, context.radius_px, RHO, RAYS[::2])
+    clavicles = polar_mask(context.anatomy.clavicles, column, row, context.radius_px, RHO, rays)
     values = {
         "at_centre": at_centre,
         "label": (at_centre > 0.5).astype(np.float64),
@@ -70,11 +71,6 @@ def _compute(context: Context) -> F32:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _sample_on_rays(context: Context, image: F32) -> F32:
-    """Sample a map on every other ray."""
-    return polar_grey(at_least_two(image), context.column, context.row, context.radius_px, RHO, RAYS[::2])
-
-
 def crossing(context: Context, ribs: F32) -> F64:
     """Disagreement of the rib directions around a candidate, at every other ray and radius."""
     rays, rho = RAYS[::2], RHO[:15:2]
@@ -88,4 +84,4 @@ def crossing(context: Context, ribs: F32) -> F64:
     return ratio(total - np.sqrt(cosine**2 + sine**2), total)
 
 
-RIBS = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -97,4 +97,4 @@ def _outline_harmonics(outlines: Outlines, *, first: int) -> F64:
     return np.sqrt(2.0 * (coefficients[:, first:] ** 2).sum(axis=1)) / coefficients[:, 0]
 
 
-SHAPE = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -122,15 +122,10 @@ def _angle_sums(along: F32, across: F32, ray_radius: F64, rho: F64, borders: F64
 
 def _compute(context: Context) -> F32:
     """Spiculation of each candidate."""
-    sums = _gradient_sums(context)
+    # By zone and angle: (candidate, zone, column).
+    sums = _angle_sums(*context.fine_gradient, context.outlines.ray_radius, RHO, ZONE_BORDERS)
     values = _gradient_angles(sums) | _ridges(context) | _gratings(context)
     return stack_columns(FEATURES, values | _rubber_band(context, sums), context.n_candidates)
-
-
-def _gradient_sums(context: Context) -> F64:
-    """Gradient by zone and angle: (candidate, zone, column); see the kernel."""
-    along, across = context.fine_gradient
-    return _angle_sums(along, across, context.outlines.ray_radius, RHO, ZONE_BORDERS)
 
 
 def _gradient_angles(sums: F64) -> dict[str, F64]:
@@ -201,4 +196,4 @@ def _rubber_band(context: Context, sums: F64) -> dict[str, F64]:
     }
 
 
-SPICULATION = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -151,4 +151,4 @@ def _curvature_difference(context: Context, mirror: F64) -> F64:
     return out
 
 
-SYMMETRY = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

@@ -104,4 +104,4 @@ def _correlations(values: F32, templates: Sequence[F64]) -> F64:
     return np.stack(found, axis=1)
 
 
-TEMPLATE = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)

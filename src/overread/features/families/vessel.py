@@ -77,4 +77,4 @@ def _zone_mean(values: F32, where: Mask) -> F64:
     return angle_mean(values) @ (weights / weights.sum())
 
 
-VESSEL = Family(FEATURES, _compute)
+FAMILY = Family(FEATURES, _compute)
