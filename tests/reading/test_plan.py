@@ -138,7 +138,7 @@ def test_a_file_that_changed_after_it_was_read_is_refused_by_name(tmp_path, caps
     assert [tuple(row) for row in again.store.rows("SELECT * FROM marks")] == before
     # The one that nobody had read is taken as it is now.
     shutil.copy(make_study(tmp_path / "same", 3) / "images/case1.png", study / "images/case1.png")
-    assert again.prepare().bad_images == {}
+    assert again.prepare()[0] == {}
     assert again.pictures.facts("reading", "case2")["height"] == height
     again.store.close()
 

@@ -20,8 +20,8 @@ def test_images_that_cannot_be_read_are_on_no_worklist_and_without_any_the_room_
     folder = make_study(tmp_path / "study", 2)
     (folder / "images/case1.png").write_bytes(b"broken")
     room = open_one()
-    assert set(room.ready.bad_images) == {"case1"}
-    assert room.ready.added == {"Anna": 1, "Ben": 1}
+    assert set(room.ready[0]) == {"case1"}
+    assert room.ready[1] == {"Anna": 1, "Ben": 1}
     (folder / "images/case0.png").unlink()
     with pytest.raises(UsageError, match="no image can be read"):
         room.room.prepare()
@@ -61,7 +61,7 @@ def test_a_reader_who_left_is_replaced(open_one):
     anna.pass_over(anna.items()[0])
     revoke(room.room.store, "Anna")
     add_person(room.room.store, "Cleo", "reader")
-    assert room.room.prepare().added == {"Ben": 0, "Cleo": 3}
+    assert room.room.prepare()[1] == {"Ben": 0, "Cleo": 3}
 
 
 def test_images_that_the_detector_has_not_seen_are_not_read_with_it(open_one, tmp_path):
@@ -71,7 +71,7 @@ def test_images_that_the_detector_has_not_seen_are_not_read_with_it(open_one, tm
         database.execute("DELETE FROM detected WHERE image_id = 'case1'")
     with pytest.raises(UsageError, match="'case1' has not been through the detector"):
         room.prepare()
-    assert room.prepare(detector).bad_images == {}
+    assert room.prepare(detector)[0] == {}
 
 
 def finish(room, name, images, mark):

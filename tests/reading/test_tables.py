@@ -148,5 +148,5 @@ def test_earlier_marks_are_of_others_or_of_who_gets_a_link_for_the_rest(with_ear
     room = OpenRoom(folder, ())
     take_in_marks(room.room.store, folder)
     add_person(room.room.store, "Old", "reader")
-    assert room.room.prepare().added == {"Old": 1}
+    assert room.room.prepare()[1] == {"Old": 1}
     room.room.store.close()

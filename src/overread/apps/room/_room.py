@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -21,25 +21,16 @@ from overread.apps.room._adjudication import (
 from overread.apps.room._agreement import describe_agreement
 from overread.apps.room._items import Items
 from overread.apps.room._people import LONGEST_NAME, list_people
-from overread.apps.room._pixels import ViewerPictures, list_images, read_images
-from overread.apps.room._second_reading import keep_detections, rate_marks, shown_detections
+from overread.apps.room._pixels import ViewerPictures, list_images
+from overread.apps.room._second_reading import images_detected, keep_detections, rate_marks, shown_detections
 from overread.apps.room._store import ROOM_FILE, Store
 from overread.apps.room._tables import export_tables
-from overread.apps.room._worklists import Design, Plan, TrainingSet, fill_worklists
+from overread.apps.room._worklists import Design, Plan, TrainingSet, fill_worklists, parse_assignment
 from overread.errors import StorageError, UsageError
 from overread.files import no_folder
 from overread.marks import ids_of_dropped
 from overread.study import MarkRate
 from overread.truth import ADJUDICATION_FILE
-
-
-@dataclass(frozen=True)
-class Readiness:
-    """What preparing a room gave: images left out with the reason, new presentations by reader, a detector's marks."""
-
-    bad_images: dict[str, str]
-    added: dict[str, int]
-    marks: MarkRate | None
 
 
 class Room:
@@ -54,6 +45,7 @@ class Room:
         self.pictures = ViewerPictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
         self.items = Items(store, self.pictures, self.labels)
+        self.adjudication = Adjudication(store, folder)
         self._find_agreement = lru_cache(maxsize=1)(self._compute_agreement)
 
     @cached_property
@@ -61,29 +53,20 @@ class Room:
         """Name of the study."""
         return study_name(self.folder)
 
-    @cached_property
-    def adjudication(self) -> Adjudication:
-        """What chairs see and decide."""
-        return Adjudication(self.store, self.folder)
-
-    @property
-    def images_table(self) -> pd.DataFrame:
-        """The study's table of images."""
-        return read_images(self.folder)
-
     @property
     def plan(self) -> Plan:
         """How the images are given to the readers."""
-        kept = self.store.setting("plan")
-        return Plan() if kept is None else Plan(**kept)
+        return Plan(**(self.store.setting("plan") or {}))
 
     @cached_property
     def training(self) -> TrainingSet | None:
         """Known objects of the training images."""
         return None if self.training_folder is None else TrainingSet(self.training_folder)
 
-    def change_plan(self, **wanted: Any) -> None:
-        """Keep what is given of a plan (None: as it is)."""
+    def change_plan(self, assign: str | None = None, **wanted: Any) -> None:
+        """Keep what is given of a plan (None: as it is); ``assign`` says how many read an image: all, 4, or 4-5."""
+        if assign is not None:
+            wanted["fewest"], wanted["most"] = parse_assignment(assign)
         plan = replace(self.plan, **{name: value for name, value in wanted.items() if value is not None})
         if plan.design not in get_args(Design):
             raise UsageError(f"--design {plan.design!r}: one of {', '.join(get_args(Design))}")
@@ -104,6 +87,11 @@ class Room:
     def has_worklists(self) -> bool:
         """Whether somebody has images to read."""
         return bool(self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"))
+
+    @property
+    def mark_rate(self) -> MarkRate | None:
+        """Marks that the room's detector makes here; None where it has none."""
+        return rate_marks(self.store)
 
     def change_labels(self, labels: Sequence[str]) -> None:
         """Keep the labels that a mark may have."""
@@ -143,8 +131,13 @@ class Room:
             self.change_plan(design="independent" if self.has_worklists else "sequential")
         return bad
 
-    def prepare(self, detector: Path | None = None, fp: float | None = None) -> Readiness:
-        """Make everything ready: facts of the images, the detector's marks, worklists of the readers."""
+    def prepare(
+        self, detector: Path | None = None, fp: float | None = None
+    ) -> tuple[dict[str, str], dict[str, int]]:
+        """Make everything ready: facts of the images, the detector's marks, worklists of the readers.
+
+        Return the reason by image that is left out, and the number of new presentations by reader.
+        """
         bad = self.prepare_pictures()
         if detector is not None:
             bad |= self.keep_detector(detector, fp)
@@ -162,13 +155,13 @@ class Room:
         trained = [image for image in self.training_images if f"training {image}" not in bad]
         added = fill_worklists(self.store, usable, trained, readers, self.plan)
         self.store.checkpoint()
-        return Readiness(bad, added, rate_marks(self.store))
+        return bad, added
 
     def _refuse_undetected(self, bad: dict[str, str]) -> None:
         """Refuse images that are new since the detector was run: its silence would look like a finding."""
         if self.store.setting("detector") is None:
             raise UsageError(f"--design {self.plan.design}: needs a --detector")
-        done = {row["image_id"] for row in self.store.rows("SELECT image_id FROM detected")}
+        done = images_detected(self.store)
         new = [image for image in self.images if image not in done and image not in bad]
         if new:
             raise UsageError(
@@ -187,10 +180,8 @@ class Room:
         if row["mode"] != "unaided" and row["phase"] != "unaided":
             state["detections"] = shown_detections(self.store, item, row["image_id"])
         if row["kind"] == "training" and row["phase"] == "done" and self.training is not None:
-            size = state["mm_per_px"]
-            state["feedback"] = self.training.feedback(
-                row["image_id"], state["marks"], (size["x"], size["y"])
-            )
+            size = tuple(state["mm_per_px"].values())
+            state["feedback"] = self.training.feedback(row["image_id"], state["marks"], size)
         return state
 
     def agreement(self) -> dict[str, Any] | None:
@@ -202,11 +193,11 @@ class Room:
 
     def export(self) -> list[Path]:
         """Write the tables into the study."""
-        extra = {}
-        if self.store.rows("SELECT 1 FROM adjudications LIMIT 1"):
-            decisions = self.adjudication.table()
-            extra = {ADJUDICATION_FILE: decisions} if len(decisions) else {}
-        return export_tables(self.store, self.folder, extra)
+        decided = self.store.rows("SELECT 1 FROM adjudications LIMIT 1")
+        decisions = self.adjudication.table() if decided else pd.DataFrame()
+        return export_tables(
+            self.store, self.folder, {} if decisions.empty else {ADJUDICATION_FILE: decisions}
+        )
 
 
 def open_room(folder: Path) -> Room:
