@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
@@ -60,17 +61,10 @@ def test_leaving_ends_one_session(open_one):
 
 def test_a_websocket_is_turned_away(open_one):
     room = open_one(2)
-    sent = []
-
-    async def receive():
-        return {"type": "websocket.connect"}
-
-    async def send(message):
-        sent.append(message)
-
+    receive, send = AsyncMock(return_value={"type": "websocket.connect"}), AsyncMock()
     scope = {"type": "websocket", "path": "/api/me", "headers": [], "query_string": b""}
     asyncio.run(room.app(scope, receive, send))
-    assert [message["type"] for message in sent] == ["websocket.close"]
+    assert [call.args[0]["type"] for call in send.await_args_list] == ["websocket.close"]
 
 
 def test_addresses():
@@ -94,14 +88,11 @@ def room(open_one):
     return open_one(4)
 
 
-def test_who_has_entered(room):
-    told = room.visit("Anna").get("/api/me")
+def test_the_page_is_told_all_it_needs(room):
+    anna = room.visit("Anna")
+    told = anna.get("/api/me")
     names = ("name", "role", "study", "labels", "phase_design")
     assert [told[name] for name in names] == ["Anna", "reader", "study", ["nodule", "mass"], "unaided"]
-
-
-def test_an_item_tells_the_viewer_all_it_needs(room):
-    anna = room.visit("Anna")
     item = anna.items()[0]
     told = anna.get(f"/api/items/{item}")
     assert (told["width"], told["height"], told["bits"], told["channels"]) == (WIDTH, HEIGHT, 16, 1)
@@ -181,16 +172,9 @@ def test_readers_cannot_ask_what_chairs_and_owners_can(room):
                 assert ask(visitor, method, fill(path, item="x", mark="y", detection="z")).status_code == 403
 
 
-ACTS = st.lists(
-    st.tuples(
-        st.sampled_from(["Anna", "Ben"]),
-        st.integers(0, 3),
-        st.sampled_from(
-            ["draw", "nothing", "comment", "time", "lock", "accept", "dismiss", "finish", "delete"]
-        ),
-        st.integers(1, 79),
-    ),
-    max_size=25,
+WHAT = ["draw", "nothing", "comment", "time", "lock", "accept", "dismiss", "finish", "delete"]
+ACT = st.tuples(
+    st.sampled_from(["Anna", "Ben"]), st.integers(0, 3), st.sampled_from(WHAT), st.integers(1, 79)
 )
 
 
@@ -205,7 +189,7 @@ def shared(tmp_path_factory):
 
 
 @settings(max_examples=15)
-@given(ACTS)
+@given(st.lists(ACT, max_size=25))
 def test_whatever_readers_do_no_answer_holds_what_another_said(shared, acts):
     """Every act leaves a word of its own; over all endpoints, a reader's answers have no word of another's."""
     visitors = {name: shared.visit(name) for name in ("Anna", "Ben")}

@@ -67,7 +67,7 @@ def finish_all(room, reader):
     visitor = room.visit(reader)
     for item in visitor.items():
         visitor.draw(item, 30, 30)
-        visitor.act("POST", f"/api/items/{item}/lock")
+        visitor.do(item, "lock")
 
 
 @pytest.mark.parametrize("where", ["the study itself", "a copy under other names"])
@@ -115,7 +115,7 @@ def test_a_file_that_changed_after_it_was_read_is_refused_by_name(tmp_path, caps
     anna, ben = room.visit("Anna"), room.visit("Ben")
     item = room.item_of("Anna", "case1")
     anna.draw(item, 30, 30)
-    anna.act("POST", f"/api/items/{item}/lock")
+    anna.do(item, "lock")
     unread = room.item_of("Ben", "case2")
     assert ben.ask("GET", f"/api/items/{unread}/pixels").status_code == 200
     for name in ("case1", "case2"):
@@ -149,9 +149,8 @@ def test_a_file_that_was_only_touched_is_served(tmp_path):
     anna = room.visit("Anna")
     anna.pass_over(room.item_of("Anna", "case0"))
     os.utime(study / "images/case0.png", ns=(1, 1))
-    assert (
-        room.visit("Ben").ask("GET", f"/api/items/{room.item_of('Ben', 'case0')}/pixels").status_code == 200
-    )
+    pixels = f"/api/items/{room.item_of('Ben', 'case0')}/pixels"
+    assert room.visit("Ben").ask("GET", pixels).status_code == 200
     os.utime(study / "images/case0.png", ns=(2, 2))
     assert room.room.prepare_pictures() == {}
     room.room.store.close()

@@ -10,10 +10,6 @@ from overread.errors import UsageError
 from reading_room import make_study, write_detections
 
 
-def test_others_on_the_machine_cannot_look_into_the_store(open_one):
-    assert (open_one(1).room.folder / "reading").stat().st_mode & 0o077 == 0
-
-
 def test_images_that_cannot_be_read_are_on_no_worklist_and_without_any_the_room_stays_closed(
     open_one, tmp_path
 ):

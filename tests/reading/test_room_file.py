@@ -7,7 +7,6 @@ import sys
 from contextlib import closing
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from overread.apps.room._room import open_room
@@ -15,8 +14,7 @@ from overread.apps.room._store import Act, RefusalError, Store, find_damage
 from overread.apps.room._tables import read_arm, take_in_marks
 from overread.cli import main
 from overread.errors import DataWarning, FormatError
-from overread.tables import write_table
-from reading_room import OpenRoom, make_study, write_detections
+from reading_room import OpenRoom, make_study, write_detections, write_readings
 
 ROOM = "reading/room.sqlite"
 
@@ -66,11 +64,6 @@ def change(study, *statements):
         database.commit()
 
 
-def test_a_whole_file_is_taken(study, capsys):
-    assert run(capsys, "read", study, "--export")[::2] == (0, "")
-    assert run(capsys, "read", study, "--export")[::2] == (0, "")
-
-
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
@@ -102,7 +95,8 @@ def test_lost_and_damaged_rows_are_named(study, capsys, statement, told):
     assert not (study / "marks.csv").exists()
 
 
-def test_flipped_bits_change_no_export_without_a_word(study, capsys, tmp_path):
+@pytest.mark.parametrize("turns", [16, pytest.param(40, marks=pytest.mark.slow)])
+def test_flipped_bits_change_no_export_without_a_word(study, capsys, tmp_path, turns):
     """Each export of a damaged file is refused, or equals the one of the file that is whole."""
     run(capsys, "read", study, "--export")
     names = ("marks.csv", "readings.csv", "reading/aided/marks.csv", "reading/aided/readings.csv")
@@ -110,7 +104,7 @@ def test_flipped_bits_change_no_export_without_a_word(study, capsys, tmp_path):
     content = bytearray((study / ROOM).read_bytes())
     rng = np.random.default_rng(21)
     codes = []
-    for turn in range(40):
+    for turn in range(turns):
         place = tmp_path / f"turn{turn}"
         shutil.copytree(study, place)
         for name in names:
@@ -124,7 +118,7 @@ def test_flipped_bits_change_no_export_without_a_word(study, capsys, tmp_path):
             assert [(place / name).read_bytes() for name in names] == right
         shutil.rmtree(place)
     assert set(codes) <= {0, 4, 5}
-    assert codes.count(4) + codes.count(5) >= 10
+    assert codes.count(4) + codes.count(5) >= turns // 4
 
 
 def test_an_empty_file_and_one_that_is_gone_are_not_taken_as_a_new_room(study, capsys):
@@ -178,7 +172,9 @@ def test_a_room_that_was_killed_goes_on_without_a_word(tmp_path, capsys):
 
 
 def test_a_room_of_version_0_2_opens_without_a_word(study, capsys):
-    """Rooms were left in the other mode when they were closed."""
+    """Rooms were left in the other mode when they were closed. So does a whole one of today, again and again."""
+    for _ in range(2):
+        assert run(capsys, "read", study, "--export")[::2] == (0, "")
     change(study, "PRAGMA application_id = 0", "PRAGMA journal_mode = WAL")
     assert not (study / f"{ROOM}-wal").exists()
     assert run(capsys, "read", study, "--export")[::2] == (0, "")
@@ -274,11 +270,7 @@ def test_a_value_outside_of_its_column_is_refused(store):
 def taken_in(tmp_path):
     """A room that has taken in two readings with one mark."""
     folder = make_study(tmp_path / "study", 2)
-    marks = pd.DataFrame(
-        {"image_id": ["case0"], "reader_id": "Old", "mark_id": "m", "x_mm": 10.0, "y_mm": 10.0}
-    )
-    write_table(marks.assign(semi_major_mm=4.0, semi_minor_mm=3.0, angle_deg=0.0), folder / "marks.csv")
-    write_table(pd.DataFrame({"image_id": ["case0", "case1"], "reader_id": "Old"}), folder / "readings.csv")
+    write_readings(folder, ["case0", "case1"], ["Old"], [("case0", "Old", 10.0, 10.0)])
     room = open_room(folder)
     room.prepare_pictures()
     for _ in range(2):

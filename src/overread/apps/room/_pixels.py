@@ -143,10 +143,8 @@ class ViewerPictures:
 
     def row(self, kind: str, image_id: str) -> Any:
         """Return the stored facts of a picture."""
-        rows = self._store.rows(
-            "SELECT * FROM pictures WHERE kind = ? AND image_id = ?",
-            ("training" if kind == "training" else "reading", image_id),
-        )
+        values = ("training" if kind == "training" else "reading", image_id)
+        rows = self._store.rows("SELECT * FROM pictures WHERE kind = ? AND image_id = ?", values)
         if not rows:
             raise RefusalError(CANNOT_BE_SHOWN, "image", 404)
         return rows[0]

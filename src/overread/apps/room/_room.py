@@ -22,14 +22,13 @@ from overread.apps.room._agreement import describe_agreement
 from overread.apps.room._items import Items
 from overread.apps.room._people import LONGEST_NAME, list_people
 from overread.apps.room._pixels import ViewerPictures, list_images
-from overread.apps.room._second_reading import images_detected, keep_detections, rate_marks, shown_detections
+from overread.apps.room._second_reading import images_detected, keep_detections, shown_detections
 from overread.apps.room._store import ROOM_FILE, Store
 from overread.apps.room._tables import export_tables
 from overread.apps.room._worklists import Design, Plan, TrainingSet, fill_worklists, parse_assignment
 from overread.errors import StorageError, UsageError
 from overread.files import no_folder
 from overread.marks import ids_of_dropped
-from overread.study import MarkRate
 from overread.truth import ADJUDICATION_FILE
 
 
@@ -40,7 +39,7 @@ class Room:
         self.folder, self.store = folder, store
         self.images = list_images(folder)
         kept = store.setting("training")
-        self.training_folder = training or (None if kept is None else folder / kept)
+        self.training_folder = training or (kept and folder / kept)
         self.training_images = {} if self.training_folder is None else list_images(self.training_folder)
         self.pictures = ViewerPictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
@@ -88,11 +87,6 @@ class Room:
         """Whether somebody has images to read."""
         return bool(self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"))
 
-    @property
-    def mark_rate(self) -> MarkRate | None:
-        """Marks that the room's detector makes here; None where it has none."""
-        return rate_marks(self.store)
-
     def change_labels(self, labels: Sequence[str]) -> None:
         """Keep the labels that a mark may have."""
         for label in labels:
@@ -115,8 +109,7 @@ class Room:
         bad = self.pictures.prepare("reading")
         bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
         # The feedback of a training image that is read, too, would show what others marked.
-        both = self.pictures.of_both_kinds()
-        if both:
+        if both := self.pictures.of_both_kinds():
             trained, read = both[0]
             raise UsageError(
                 f"{self.training_images[trained].path}: is image {read!r}, which readers have on their worklists "

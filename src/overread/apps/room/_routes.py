@@ -41,7 +41,8 @@ def _item(call: Call) -> dict[str, Any]:
 def _item_pixels(call: Call) -> Response:
     """Pixels of an item on the reader's own list."""
     row = call.room.items.find(call.person.name, call.path["item"])
-    return _pixel_answer(call, row["kind"], row["image_id"], row["item"])
+    kind = "training" if row["kind"] == "training" else "reading"
+    return _pixel_answer(call, kind, row["image_id"], row["item"])
 
 
 def _pixel_answer(call: Call, kind: str, image: str, name: str) -> Response:
@@ -153,23 +154,22 @@ def _export(call: Call) -> dict[str, Any]:
 
 
 ROLES = ("reader", "chair", "owner")
-ENDPOINTS: tuple[tuple[str, str, Callable[[Call], Any], tuple[str, ...]], ...] = (
+ENDPOINTS: list[tuple[str, str, Callable[[Call], Any], tuple[str, ...]]] = [
     ("GET", "/api/me", _me, ROLES),
     ("GET", "/api/worklist", lambda call: call.room.items.worklist(call.person.name), ("reader",)),
     ("GET", "/api/items/{item}", _item, ("reader",)),
     ("GET", "/api/items/{item}/pixels", _item_pixels, ("reader",)),
     ("PUT", "/api/items/{item}/marks/{mark}", _act("mark"), ("reader",)),
     ("DELETE", "/api/items/{item}/marks/{mark}", _act("delete"), ("reader",)),
-    ("POST", "/api/items/{item}/nothing", _act("nothing"), ("reader",)),
-    ("POST", "/api/items/{item}/comment", _act("comment"), ("reader",)),
-    ("POST", "/api/items/{item}/time", _act("time"), ("reader",)),
-    ("POST", "/api/items/{item}/lock", _act("lock"), ("reader",)),
     ("POST", "/api/items/{item}/decisions/{detection}", _act("decide"), ("reader",)),
-    ("POST", "/api/items/{item}/finish", _act("finish"), ("reader",)),
+    *(
+        ("POST", f"/api/items/{{item}}/{what}", _act(what), ("reader",))
+        for what in ("nothing", "comment", "time", "lock", "finish")
+    ),
     ("GET", "/api/adjudication", lambda call: call.room.adjudication.worklist(call.person.name), ("chair",)),
     ("GET", "/api/adjudication/{object}", _dispute, ("chair",)),
     ("GET", "/api/adjudication/{object}/pixels", _dispute_pixels, ("chair",)),
     ("PUT", "/api/adjudication/{object}/decision", _decide_dispute, ("chair",)),
     ("GET", "/api/owner", _overview, ("owner",)),
     ("POST", "/api/owner/export", _export, ("owner",)),
-)
+]

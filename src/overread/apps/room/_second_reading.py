@@ -60,10 +60,9 @@ def keep_detections(
 
     model = Detector.read(place)
     point = model.operating_point(fp if kept is None else kept[1])
-    request = Request(model, point.fp_target)
     store.set_setting("detector", [digest, point.fp_target])
     store.set_setting("locked_at", point.record())
-    return _detect_all(store, request, todo, sizes)
+    return _detect_all(store, Request(model, point.fp_target), todo, sizes)
 
 
 def images_detected(store: Store) -> set[str]:

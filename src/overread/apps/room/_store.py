@@ -211,9 +211,7 @@ class Store(Database):
             log_event(database, "setting", body={name: value})
 
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows, all or none, each with the same columns; those that are there are replaced."""
-        if not rows:
-            return
+        """Add rows, at least one, all or none, each with the same columns; those that are there are replaced."""
         names = list(rows[0])
         places = ", ".join("?" * len(names))
         with self.transaction() as database:

@@ -119,12 +119,19 @@ def list_sittings(store: Store) -> pd.DataFrame:
     return pd.DataFrame(found, columns=SITTING_COLUMNS)
 
 
-def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] | None = None) -> list[Path]:
-    """Write the tables of a room into its study, all or none."""
+def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame]) -> list[Path]:
+    """Write the tables of a room, and further ones, into its study, all or none."""
     unaided = read_arm(store, "unaided")
     if unaided.readings.empty:
         raise UsageError(f"{folder}: nobody has finished a reading yet, so there is nothing to write")
-    _refuse_strange_tables(store, folder)
+    known = {*(store.setting("exported_digests") or []), *(store.setting("imported_digests") or [])}
+    for kind in ("marks", "readings"):
+        present = find_table(folder, kind)
+        if present is not None and digest_of_file(present) not in known:
+            raise TableError(
+                f"{present}: was not written by this room; writing would replace it (take its marks in with "
+                "--import-marks, or move the file away)"
+            )
     raise_for_errors(check_study(unaided.marks, unaided.readings, unaided.images, spelling=False))
     tables: dict[str, pd.DataFrame] = {"marks.csv": unaided.marks, "readings.csv": unaided.readings}
     arms: tuple[Arm, Arm] = ("aided", "repeats")
@@ -134,7 +141,7 @@ def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] 
             (folder / place).mkdir(parents=True, exist_ok=True)
             tables |= {f"{place}/marks.csv": found.marks, f"{place}/readings.csv": found.readings}
     tables[SITTINGS_FILE] = list_sittings(store)
-    tables |= dict(extra or {})
+    tables |= extra
     contents = {name: table_bytes(table, folder / name) for name, table in tables.items()}
     # Before the files: a kill between the two leaves tables that are known as ours, never ones that are refused.
     digests = [digest_of_bytes(contents[name]) for name in ("marks.csv", "readings.csv")]
@@ -143,18 +150,6 @@ def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] 
     written = write_together(folder, {name: (content,) for name, content in contents.items()})
     store.set_setting("exported", timestamp())
     return written
-
-
-def _refuse_strange_tables(store: Store, folder: Path) -> None:
-    """Refuse to replace marks and readings that somebody else wrote."""
-    known = {*(store.setting("exported_digests") or []), *(store.setting("imported_digests") or [])}
-    for kind in ("marks", "readings"):
-        present = find_table(folder, kind)
-        if present is not None and digest_of_file(present) not in known:
-            raise TableError(
-                f"{present}: was not written by this room; writing would replace it (take its marks in with "
-                "--import-marks, or move the file away)"
-            )
 
 
 def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:

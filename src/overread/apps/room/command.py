@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from socket import socket
 
     from overread.apps.room._room import Room
-    from overread.study import MarkRate
 
 
 FIRST_PORT = 8765
@@ -173,7 +172,7 @@ def read(
         What is done with a room that need not be open.
     """
     with print_warnings():
-        from overread.apps.room._app import bind, check_reachable
+        from overread.apps.room._app import Address, bind, check_proxy, check_reachable
         from overread.apps.room._room import open_room
 
         if fp is not None and detector is None:
@@ -181,7 +180,13 @@ def read(
         room = open_room(study)
     try:
         room = (plan or PlanOptions()).keep(room)
-        port, url, proxy = _keep_address(room, port, url, proxy)
+        kept = {"port": FIRST_PORT, "url": None, "proxy": None} | (room.store.setting("address") or {})
+        port = kept["port"] if port is None else port
+        url = kept["url"] if url is None else Address(url).url
+        proxy = kept["proxy"] if proxy is None else check_proxy(proxy)
+        if port != 0:
+            # So that links stay right.
+            room.store.set_setting("address", {"port": port, "url": url, "proxy": proxy})
         if management is not None and management != Management():
             if detector is not None:
                 _prepare_pictures(room, detector, fp)
@@ -193,21 +198,6 @@ def read(
             open_to_readers(room, listening, url, detector, fp, proxy)
     finally:
         room.store.close()
-
-
-def _keep_address(
-    room: Room, port: int | None, url: str | None, proxy: str | None
-) -> tuple[int, str | None, str | None]:
-    """Remember where the room is found and by which proxy, so that links stay right; return it."""
-    from overread.apps.room._app import Address, check_proxy
-
-    kept = {"port": FIRST_PORT, "url": None, "proxy": None} | (room.store.setting("address") or {})
-    port = kept["port"] if port is None else port
-    url = kept["url"] if url is None else Address(url).url
-    proxy = kept["proxy"] if proxy is None else check_proxy(proxy)
-    if port != 0:
-        room.store.set_setting("address", {"port": port, "url": url, "proxy": proxy})
-    return port, url, proxy
 
 
 def _print_links(room: Room, url: str, people: Iterable[tuple[str, str]]) -> None:
@@ -239,11 +229,14 @@ def _prepare_pictures(room: Room, detector: Path | None = None, fp: float | None
         bad = room.prepare_pictures()
         if detector is not None:
             bad |= room.keep_detector(detector, fp)
-    _print_images(bad, None if detector is None else room.mark_rate)
+    _print_images(room, bad, rated=detector is not None)
 
 
-def _print_images(bad: dict[str, str], rate: MarkRate | None) -> None:
+def _print_images(room: Room, bad: dict[str, str], *, rated: bool = True) -> None:
     """Say which images readers will not see, and how many marks the detector makes beside those where it was locked."""
+    from overread.apps.room._second_reading import rate_marks
+
+    rate = rate_marks(room.store) if rated else None
     for reason in bad.values():
         print_plain(f"overread: left out: {reason}", stderr=True)
     if rate is not None:
@@ -254,7 +247,7 @@ def prepare(room: Room, detector: Path | None = None, fp: float | None = None) -
     """Make a room ready, and say what is left out."""
     with print_warnings(), ProgressBar():
         bad, added = room.prepare(detector, fp)
-    _print_images(bad, room.mark_rate)
+    _print_images(room, bad)
     for name, count in added.items():
         if count:
             print_plain(f"{name}: {count} images on the worklist")
