@@ -70,21 +70,9 @@ def test_images_that_the_detector_has_not_seen_are_not_read_with_it(open_one, tm
     assert room.prepare(detector)[0] == {}
 
 
-def finish(room, name, images, mark):
-    visitor = room.visit(name)
-    for image in images:
-        item = room.item_of(name, image)
-        visitor.do(item, "time", active_ms=4000, paused_ms=0)
-        if mark:
-            visitor.draw(item, 20, 30)
-            visitor.do(item, "lock")
-        else:
-            visitor.pass_over(item)
-
-
 def test_the_owner_sees_progress_of_each(open_one):
     room = open_one(6)
-    finish(room, "Anna", ["case0", "case1"], mark=True)
+    room.finish("Anna", ["case0", "case1"])
     room.visit("Ben").get(f"/api/items/{room.item_of('Ben', 'case0')}")
     told = room.visit("owner").get("/api/owner")
     assert told["readers"] == [
@@ -98,22 +86,20 @@ def test_agreement_is_of_complete_images_only(open_one):
     """What Anna marked on images that Ben has not finished changes nothing of what the owner sees."""
     room = open_one(8)
     complete = [f"case{i}" for i in range(6)]
-    finish(room, "Anna", complete, mark=True)
-    finish(room, "Ben", complete[:3], mark=True)
+    room.finish("Anna", complete)
+    room.finish("Ben", complete[:3])
     owner = room.visit("owner")
     assert owner.get("/api/owner")["agreement"] is None
-    finish(room, "Ben", complete[3:], mark=False)
+    room.finish("Ben", complete[3:], mark=False)
     before = owner.get("/api/owner")["agreement"]
     assert before["n_images"] == 6
-    finish(room, "Anna", ["case6", "case7"], mark=True)
+    room.finish("Anna", ["case6", "case7"])
     assert owner.get("/api/owner")["agreement"] == before
     assert json.dumps(before)
 
 
 def test_repeats_tell_how_a_reader_agrees_with_themselves(open_one):
     room = open_one(4, repeats=1, readers=("Anna", "Ben"))
-    anna = room.visit("Anna")
-    for item in anna.items():
-        anna.pass_over(item)
+    room.finish("Anna", mark=False)
     told = room.visit("owner").get("/api/owner")["repeats"]
     assert [(row["name"], row["n_images"], row["same"]) for row in told] == [("Anna", 1, 1)]

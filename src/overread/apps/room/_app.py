@@ -31,9 +31,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from overread.apps.room._gate import (
     BoundedConnection,
     Call,
-    Doorkeeper,
     Limits,
     TooOftenError,
+    admit,
     check_same_site,
     read_body,
 )
@@ -181,7 +181,7 @@ def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGI
     # Browsers share cookies between the ports of a host, and rooms must not.
     known = room.store.setting("room") or secrets.token_hex(4)
     room.store.set_setting("room", known)
-    keeper, cookie_path = Doorkeeper(room, f"overread_{known}", limits or Limits()), address.base or "/"
+    cookie, path, limits = f"overread_{known}", address.base or "/", limits or Limits()
 
     async def enter_room(request: Request) -> Response:
         """Begin a session with the secret of a link."""
@@ -191,33 +191,29 @@ def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGI
             raise RefusalError("secret: the part of the link after #s=")
         entered = await run_in_threadpool(enter, room.store, secret)
         if entered is None:
-            keeper.limits.entrances.spend(request.client.host if request.client else "")
+            limits.entrances.spend(request.client.host if request.client else "")
             raise RefusalError("this link is not valid, or was revoked; ask the study's owner", "link", 401)
         token, person = entered
         answer = JSONResponse(vars(person))
-        answer.set_cookie(
-            keeper.cookie, token, path=cookie_path, secure=address.secure, httponly=True, samesite="strict"
-        )
+        answer.set_cookie(cookie, token, path=path, secure=address.secure, httponly=True, samesite="strict")
         return answer
 
     def leave_room(call: Call) -> Response:
         """End the session."""
-        end_session(room.store, call.request.cookies[keeper.cookie])
+        end_session(room.store, call.request.cookies[cookie])
         answer = JSONResponse({})
-        answer.delete_cookie(keeper.cookie, path=cookie_path)
+        answer.delete_cookie(cookie, path=path)
         return answer
 
-    page = PageFiles(PAGE)
+    page, endpoints = PageFiles(PAGE), [("POST", "/api/leave", leave_room, ROLES), *ENDPOINTS]
     routes = [
         Route("/", page.index, methods=["GET"]),
         Route(f"{page.place}/{{name}}", page.file, methods=["GET"]),
         Route("/api/enter", enter_room, methods=["POST"]),
-        Route("/api/leave", keeper.admit(leave_room, *ROLES), methods=["POST"]),
-        *(
-            Route(path, keeper.admit(work, *roles), methods=[method])
-            for method, path, work, roles in ENDPOINTS
-        ),
     ]
+    for method, place, work, roles in endpoints:
+        endpoint = admit(room, cookie, limits.requests, work, roles)
+        routes.append(Route(place, endpoint, methods=[method]))
     handlers = dict.fromkeys((HTTPException, OverreadError, Exception), _answer_refusal)
     return Guard(Starlette(routes=routes, exception_handlers=handlers), address)
 

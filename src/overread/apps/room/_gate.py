@@ -10,7 +10,7 @@ import hmac
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,34 +102,30 @@ class Call:
         return Act(self.person.name, check_id(self.body.get("op"), "op"), what, item, body)
 
 
-class Doorkeeper:
-    """Lets requests in."""
+def admit(
+    room: Room, cookie: str, rate: RateLimit, work: Callable[[Call], Any], roles: Collection[str]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint of work that is done in a thread, for people with one of these roles."""
 
-    def __init__(self, room: Room, cookie: str, limits: Limits) -> None:
-        self.room, self.cookie, self.limits = room, cookie, limits
+    async def endpoint(request: Request) -> Response:
+        token = request.cookies.get(cookie, "")
+        person = await run_in_threadpool(find_session, room.store, token) if token else None
+        if person is None:
+            raise RefusalError("open your personal link again", "session", 401)
+        rate.spend(person.name)
+        if person.role not in roles:
+            raise RefusalError("this is not for you", "role", 403)
+        body = {}
+        if request.method in ("POST", "PUT", "DELETE"):
+            check_same_site(request)
+            proof = request.headers.get("x-csrf", "").encode()
+            if not hmac.compare_digest(proof, person.csrf.encode()):
+                raise RefusalError("this request does not come from the room's own page", "csrf", 403)
+            body = await read_body(request)
+        answer = await run_in_threadpool(work, Call(room, person, request, body))
+        return answer if isinstance(answer, Response) else JSONResponse(answer)
 
-    def admit(self, work: Callable[[Call], Any], *roles: str) -> Callable[[Request], Awaitable[Response]]:
-        """Make an endpoint of work that is done in a thread, for people with one of these roles."""
-
-        async def endpoint(request: Request) -> Response:
-            token = request.cookies.get(self.cookie, "")
-            person = await run_in_threadpool(find_session, self.room.store, token) if token else None
-            if person is None:
-                raise RefusalError("open your personal link again", "session", 401)
-            self.limits.requests.spend(person.name)
-            if person.role not in roles:
-                raise RefusalError("this is not for you", "role", 403)
-            body = {}
-            if request.method in ("POST", "PUT", "DELETE"):
-                check_same_site(request)
-                proof = request.headers.get("x-csrf", "").encode()
-                if not hmac.compare_digest(proof, person.csrf.encode()):
-                    raise RefusalError("this request does not come from the room's own page", "csrf", 403)
-                body = await read_body(request)
-            answer = await run_in_threadpool(work, Call(self.room, person, request, body))
-            return answer if isinstance(answer, Response) else JSONResponse(answer)
-
-        return endpoint
+    return endpoint
 
 
 def check_same_site(request: Request) -> None:

@@ -25,7 +25,7 @@ from overread.apps.room._pixels import ViewerPictures, list_images
 from overread.apps.room._second_reading import images_detected, keep_detections, shown_detections
 from overread.apps.room._store import ROOM_FILE, Store
 from overread.apps.room._tables import export_tables
-from overread.apps.room._worklists import Design, Plan, TrainingSet, fill_worklists, parse_assignment
+from overread.apps.room._worklists import Design, Plan, TrainingSet, fill_worklists
 from overread.errors import StorageError, UsageError
 from overread.files import no_folder
 from overread.marks import ids_of_dropped
@@ -62,10 +62,8 @@ class Room:
         """Known objects of the training images."""
         return None if self.training_folder is None else TrainingSet(self.training_folder)
 
-    def change_plan(self, assign: str | None = None, **wanted: Any) -> None:
-        """Keep what is given of a plan (None: as it is); ``assign`` says how many read an image: all, 4, or 4-5."""
-        if assign is not None:
-            wanted["fewest"], wanted["most"] = parse_assignment(assign)
+    def change_plan(self, **wanted: Any) -> None:
+        """Keep what is given of a plan (None: as it is)."""
         plan = replace(self.plan, **{name: value for name, value in wanted.items() if value is not None})
         if plan.design not in get_args(Design):
             raise UsageError(f"--design {plan.design!r}: one of {', '.join(get_args(Design))}")

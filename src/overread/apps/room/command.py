@@ -66,8 +66,11 @@ class PlanOptions:
 
     def keep(self, room: Room) -> Room:
         """Keep what the command says of the plan, the labels and the training."""
+        from overread.apps.room._worklists import parse_assignment
+
+        fewest, most = (None, None) if self.assign is None else parse_assignment(self.assign)
         seed = None if self.seed is None else check_seed(self.seed)
-        room.change_plan(self.assign, repeats=self.repeats, design=self.design, seed=seed)
+        room.change_plan(fewest=fewest, most=most, repeats=self.repeats, design=self.design, seed=seed)
         if self.labels is not None:
             room.change_labels([label.strip() for label in self.labels.split(",") if label.strip()])
         if self.training is None:
