@@ -17,7 +17,7 @@ import pandas as pd
 import uvicorn
 from PIL import Image
 
-from overread.apps.room._app import Address, bind, make_app, make_link
+from overread.apps.room._app import Address, bind, make_app
 from overread.apps.room._people import add_person
 from overread.apps.room._room import Room, open_room
 from overread.apps.room._store import Act
@@ -84,8 +84,7 @@ class ServedRoom:
         self.address = Address(f"http://127.0.0.1:{self.port}")
         people = dict.fromkeys(readers, "reader") | ({chair: "chair"} if chair else {}) | {"owner": "owner"}
         self.links = {
-            name: make_link(self.address, add_person(self.room.store, name, role))
-            for name, role in people.items()
+            name: self.address.link(add_person(self.room.store, name, role)) for name, role in people.items()
         }
         self.room.prepare(detector)
         self.open()

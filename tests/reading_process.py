@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,14 +141,9 @@ def main(folder: str, port: str, head_seconds: str = "", proxy: str = "none") ->
     limits = Limits() if head_seconds else Limits(*(RateLimit(1e6, 1e6) for _ in range(2)))
     connections.HEAD_SECONDS = float(head_seconds or connections.HEAD_SECONDS)
     address = Address(f"http://127.0.0.1:{listening.getsockname()[1]}")
-    serve(
-        room,
-        listening,
-        address,
-        limits=limits,
-        proxy=None if proxy == "none" else proxy,
-        ready=lambda: print(f"{OPEN}{address.url.rstrip('/')}", flush=True),
-    )
+    believed = None if proxy == "none" else proxy
+    say = partial(print, f"{OPEN}{address.url.rstrip('/')}", flush=True)
+    serve(room, listening, address, limits=limits, proxy=believed, ready=say)
 
 
 if __name__ == "__main__":

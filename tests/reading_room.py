@@ -48,6 +48,20 @@ def write_detections(path: Path, rows: Sequence[tuple[str, float, float]]) -> Pa
     return path
 
 
+def write_readings(
+    folder: Path,
+    images: Sequence[str],
+    readers: Sequence[str],
+    marks: Sequence[tuple[str, str, float, float]],
+) -> None:
+    """Write readings of images by readers, and marks: image, reader, x and y in mm; circles of 5 mm."""
+    table = pd.DataFrame(marks, columns=["image_id", "reader_id", "x_mm", "y_mm"])
+    table.insert(2, "mark_id", [f"m{number}" for number in range(len(marks))])
+    write_table(table.assign(semi_major_mm=5.0, semi_minor_mm=5.0, angle_deg=0.0), folder / "marks.csv")
+    pairs = [(image, reader) for image in images for reader in readers]
+    write_table(pd.DataFrame(pairs, columns=["image_id", "reader_id"]), folder / "readings.csv")
+
+
 def open_limits() -> Limits:
     """No limits that a fast test would meet."""
     return Limits(*(RateLimit(1e6, 1e6) for _ in range(2)))
@@ -216,6 +230,19 @@ class OpenRoom:
 
     def visit(self, name: str) -> Visitor:
         return Visitor(self.app, self.secrets[name], self.url)
+
+    def finish(
+        self, name: str, images: Sequence[str] | None = None, *, mark: bool = True, **more: Any
+    ) -> None:
+        """Let a reader finish images, all by default: in 4 s each, with a mark at (20, 30) px or with nothing."""
+        visitor = self.visit(name)
+        for item in visitor.items() if images is None else [self.item_of(name, image) for image in images]:
+            visitor.do(item, "time", active_ms=4000, paused_ms=0)
+            if mark:
+                visitor.draw(item, 20, 30, **more)
+                visitor.do(item, "lock")
+            else:
+                visitor.pass_over(item)
 
     def image_of(self, item: str) -> str:
         return str(self.room.store.rows("SELECT image_id FROM items WHERE item = ?", (item,))[0][0])

@@ -144,7 +144,7 @@ def test_a_room_with_phantoms_readers_and_a_detector(tmp_path, capsys, monkeypat
     """All but the serving itself, which the test above does; given again it goes on with new links."""
     served = []
     monkeypatch.setattr(
-        server, "serve", lambda room, *rest, **more: served.append(room.items.progress("Anna"))
+        server, "serve", lambda room, *rest, **more: served.append(room.items.worklist("Anna"))
     )
     write_detections(tmp_path / "d.csv", [("case00001", 180, 180)])
     command = ["demo-read", "-o", str(tmp_path / "room"), "--n-images", "2", "--port", "0"]
@@ -159,7 +159,7 @@ def test_a_room_with_phantoms_readers_and_a_detector(tmp_path, capsys, monkeypat
         secrets += [secret for _, secret in links]
     assert len(set(secrets)) == 10
     # Three training images, two to read, one of them twice.
-    assert served == [{"done": 0, "total": 6}] * 2
+    assert [[row["state"] for row in rows] for rows in served] == [["open"] * 6] * 2
     room = open_room(tmp_path / "room/study")
     assert room.plan.design == "sequential"
     assert not (tmp_path / "room/study/marks.csv").exists()

@@ -13,12 +13,9 @@ def study(tmp_path):
     for name in ("Anna", "Ben"):
         visitor = room.visit(name)
         for item in visitor.items():
-            visitor.pass_over(item)
-            for shown in visitor.get(f"/api/items/{item}")["detections"]:
-                visitor.act(
-                    "POST", f"/api/items/{item}/decisions/{shown['id']}", decision="accept", confidence=70
-                )
-            visitor.act("POST", f"/api/items/{item}/finish")
+            for shown in visitor.pass_over(item)["detections"]:
+                visitor.do(item, f"decisions/{shown['id']}", decision="accept", confidence=70)
+            visitor.do(item, "finish")
     room.room.store.close()
     (folder / "known").mkdir()
     lines = ["image_id,x_mm,y_mm,diameter_mm", *(f"case{i},10,15,12" for i in range(4))]

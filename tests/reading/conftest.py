@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from overread.apps.room._store import Store
+from overread.cli import main
 from reading_browser import DESK, Visitor, leave
 from reading_room import OpenRoom, make_study
 
@@ -26,6 +27,17 @@ def open_one(tmp_path: Path) -> Iterator[Callable[..., OpenRoom]]:
     yield make
     for room in opened:
         room.room.store.close()
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command; return its exit code and what it wrote to the two streams."""
+
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
 
 
 @pytest.fixture

@@ -81,6 +81,11 @@ def room(open_one):
     return open_one(3)
 
 
+@pytest.fixture
+def stranger(room):
+    return Visitor(room.app)
+
+
 def test_a_change_needs_the_proof_that_it_comes_from_the_page(room):
     anna = room.visit("Anna")
     item = anna.items()[0]
@@ -204,12 +209,8 @@ async def crowd():
     )
     port = listening.sockets[0].getsockname()[1]
     peers = []
-    for head in (
-        b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-        b"GET / HT",
-        b"",
-        b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-    ):
+    whole = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    for head in (whole, b"GET / HT", b"", whole):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         peers.append((reader, writer))
         writer.write(head)
@@ -243,8 +244,7 @@ def write_page(folder, *, script="x();"):
     return PageFiles(folder)
 
 
-def test_files_are_kept_for_ever_and_the_page_is_asked_for(open_one):
-    stranger = Visitor(open_one(2).app)
+def test_files_are_kept_for_ever_and_the_page_is_asked_for(stranger):
     page = stranger.ask("GET", "/")
     assert page.headers["cache-control"] == "no-cache"
     again = stranger.ask("GET", "/", headers={"If-None-Match": page.headers["etag"]})
@@ -259,20 +259,12 @@ def test_files_are_kept_for_ever_and_the_page_is_asked_for(open_one):
         assert answer.headers["content-type"].startswith(("text/", "image/"))
 
 
-def test_nothing_else_is_kept(open_one):
+def test_nothing_else_is_kept(room):
     """An answer that is somebody's, or a mistake, must not lie in a cache that others share."""
-    room = open_one(2)
     anna = room.visit("Anna")
     (item, *_) = anna.items()
-    for path in (
-        "/api/me",
-        "/api/worklist",
-        f"/api/items/{item}",
-        "/static/app.js",
-        "/static/0/app.js",
-        "/none",
-    ):
-        assert anna.ask("GET", path).headers["cache-control"] == "no-store"
+    for path in ("api/me", "api/worklist", f"api/items/{item}", "static/app.js", "static/0/app.js", "none"):
+        assert anna.ask("GET", f"/{path}").headers["cache-control"] == "no-store"
     kept = anna.ask("GET", f"/api/items/{item}/pixels").headers["cache-control"]
     assert "private" in kept
     assert "public" not in kept

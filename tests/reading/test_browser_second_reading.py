@@ -14,6 +14,7 @@ from reading_browser import (
     write_detections,
     write_study,
 )
+from reading_room import write_readings
 
 IMAGES = {f"image{number}": (0.2, 0.2) for number in range(4)}
 
@@ -107,24 +108,8 @@ def test_a_second_reading_goes_on_where_it_was_left(visit, aided_room):
 def test_training_shows_what_was_there(visit, tmp_path):
     """Two findings, one of them marked, and a mark on nothing."""
     training = write_study(tmp_path / "training", {"known": (0.2, 0.2)}, first_seed=9)
-    rows = [
-        ("known", reader, f"{reader}{number}", x, y, 5.0, 5.0, 0.0)
-        for reader in ("X", "Y")
-        for number, (x, y) in enumerate([(40.0, 50.0), (86.0, 62.0)])
-    ]
-    columns = [
-        "image_id",
-        "reader_id",
-        "mark_id",
-        "x_mm",
-        "y_mm",
-        "semi_major_mm",
-        "semi_minor_mm",
-        "angle_deg",
-    ]
-    pd.DataFrame(rows, columns=columns).to_csv(training / "marks.csv", index=False)
-    readings = pd.DataFrame([("known", "X"), ("known", "Y")], columns=columns[:2])
-    readings.to_csv(training / "readings.csv", index=False)
+    marks = [("known", reader, x, y) for reader in "XY" for x, y in ((40.0, 50.0), (86.0, 62.0))]
+    write_readings(training, ["known"], ["X", "Y"], marks)
     study = write_study(tmp_path / "study", {"one": (0.2, 0.2)})
     with ServedRoom(study, readers=("Ada",), training=training) as room:
         visitor = visit(room)

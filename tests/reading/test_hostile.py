@@ -89,18 +89,12 @@ def stored(room):
 def test_a_hostile_request_gets_and_does_nothing(room, hostile):
     method, path, body, who, headers, content = hostile
     visitor = Visitor(room.app) if who is None else room.visit(who)
-    cookie = next(iter(room.visit("Ben").cookies))
-    filled = {
-        "own": room.own,
-        "ben": room.ben,
-        "mark": room.mark,
-        "cookie": cookie,
-        "secret": room.secrets["Ben"],
-    }
+    ids = {"{own}": room.own, "{ben}": room.ben, "{mark}": room.mark, "{secret}": room.secrets["Ben"]}
+    ids["{cookie}"] = next(iter(room.visit("Ben").cookies))
 
     def fill(text):
-        for name, value in filled.items():
-            text = text.replace(f"{{{name}}}", value)
+        for name, value in ids.items():
+            text = text.replace(name, value)
         return text
 
     before = stored(room)
@@ -118,9 +112,7 @@ def test_a_hostile_request_gets_and_does_nothing(room, hostile):
 
 def test_a_replayed_act_after_the_end_changes_nothing(room):
     anna = room.visit("Anna")
-    item = anna.items()[1]
-    body = {"op": new_id(), **GOOD}
-    mark = new_id()
+    item, mark, body = anna.items()[1], new_id(), {"op": new_id(), **GOOD}
     assert anna.ask("PUT", f"/api/items/{item}/marks/{mark}", body).status_code == 200
     before = stored(room)
     for _ in range(3):

@@ -8,27 +8,20 @@ import numpy as np
 import pytest
 
 from overread.apps.room._room import open_room
-from overread.cli import main
 from overread.errors import ImageError
 from overread.images import write_png16
 from reading_room import HEIGHT, WIDTH, OpenRoom, make_study, write_detections
 
 
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
 @pytest.mark.parametrize(
     "act", [("--add-reader", "Ben"), ("--chair", "Dora"), ("--owner-link",), ("--revoke", "Ada")]
 )
-def test_a_detector_that_is_given_with_another_act_is_kept(tmp_path, capsys, act):
+def test_a_detector_that_is_given_with_another_act_is_kept(tmp_path, command, act):
     """The room that opened afterwards had none, and the sequential design was lost for good."""
     study = make_study(tmp_path / "study", 2)
     detector = write_detections(tmp_path / "d.csv", [("case0", 20, 30), ("case1", 40, 30)])
-    assert run(capsys, "read", study, "--add-reader", "Ada", "--add-reader", "Eva")[0] == 0
-    assert run(capsys, "read", study, *act, "--detector", detector, "--fp", "2")[0] == 0
+    assert command("read", study, "--add-reader", "Ada", "--add-reader", "Eva")[0] == 0
+    assert command("read", study, *act, "--detector", detector, "--fp", "2")[0] == 0
     room = open_room(study)
     assert room.plan.design == "sequential"
     assert room.store.setting("detector")[1] == 2.0
@@ -38,13 +31,13 @@ def test_a_detector_that_is_given_with_another_act_is_kept(tmp_path, capsys, act
     room.store.close()
 
 
-def test_a_detector_that_comes_later_with_another_act_adds_the_second_session(tmp_path, capsys):
+def test_a_detector_that_comes_later_with_another_act_adds_the_second_session(tmp_path, command):
     study = make_study(tmp_path / "study", 2)
     room = OpenRoom(study)
-    room.visit("Anna").pass_over(room.item_of("Anna", "case0"))
+    room.finish("Anna", ["case0"], mark=False)
     room.room.store.close()
     detector = write_detections(tmp_path / "d.csv", [("case0", 20, 30)])
-    assert run(capsys, "read", study, "--export", "--detector", detector)[0] == 0
+    assert command("read", study, "--export", "--detector", detector)[0] == 0
     again = open_room(study)
     assert again.plan.design == "independent"
     again.prepare()
@@ -52,31 +45,24 @@ def test_a_detector_that_comes_later_with_another_act_adds_the_second_session(tm
     again.store.close()
 
 
-def test_a_detector_that_is_refused_leaves_the_plan_as_it_was(tmp_path, capsys):
+def test_a_detector_that_is_refused_leaves_the_plan_as_it_was(tmp_path, command):
     study = make_study(tmp_path / "study", 2)
-    code, out, err = run(capsys, "read", study, "--add-reader", "Ada", "--detector", tmp_path / "none.json")
+    code, out, err = command("read", study, "--add-reader", "Ada", "--detector", tmp_path / "none.json")
     assert (code, "there is no such file" in err, "Ada" in out) == (2, True, False)
-    code, _, err = run(capsys, "read", study, "--add-reader", "Ada", "--fp", "2")
+    code, _, err = command("read", study, "--add-reader", "Ada", "--fp", "2")
     assert (code, "--fp" in err) == (2, True)
     room = open_room(study)
     assert room.plan.design == "unaided"
     room.store.close()
 
 
-def finish_all(room, reader):
-    visitor = room.visit(reader)
-    for item in visitor.items():
-        visitor.draw(item, 30, 30)
-        visitor.act("POST", f"/api/items/{item}/lock")
-
-
 @pytest.mark.parametrize("where", ["the study itself", "a copy under other names"])
-def test_images_on_a_worklist_cannot_be_trained_on(tmp_path, capsys, where):
+def test_images_on_a_worklist_cannot_be_trained_on(tmp_path, command, where):
     """Their feedback showed what others had marked, before the same image was read."""
     study = make_study(tmp_path / "study", 3)
     room = OpenRoom(study)
-    finish_all(room, "Anna")
-    finish_all(room, "Ben")
+    room.finish("Anna")
+    room.finish("Ben")
     room.room.export()
     room.room.store.close()
     training = study
@@ -85,7 +71,7 @@ def test_images_on_a_worklist_cannot_be_trained_on(tmp_path, capsys, where):
         for name in ("marks.csv", "readings.csv"):
             shutil.copy(study / name, training / name)
         shutil.copy(study / "images/case2.png", training / "images/case0.png")
-    code, _, err = run(capsys, "read", study, "--training", training, "--add-reader", "Eva")
+    code, _, err = command("read", study, "--training", training, "--add-reader", "Eva")
     assert code == 2
     assert "--training" in err
     assert str(training / "images/case0.png") in err
@@ -108,14 +94,12 @@ def replace_picture(path, height=HEIGHT):
 
 
 @pytest.mark.parametrize("height", [HEIGHT, HEIGHT + 7])
-def test_a_file_that_changed_after_it_was_read_is_refused_by_name(tmp_path, capsys, height):
+def test_a_file_that_changed_after_it_was_read_is_refused_by_name(tmp_path, command, height):
     """One reader's marks stood beside those of another, who had seen another picture."""
     study = make_study(tmp_path / "study", 3)
     room = OpenRoom(study)
-    anna, ben = room.visit("Anna"), room.visit("Ben")
-    item = room.item_of("Anna", "case1")
-    anna.draw(item, 30, 30)
-    anna.act("POST", f"/api/items/{item}/lock")
+    ben = room.visit("Ben")
+    room.finish("Anna", ["case1"])
     unread = room.item_of("Ben", "case2")
     assert ben.ask("GET", f"/api/items/{unread}/pixels").status_code == 200
     for name in ("case1", "case2"):
@@ -127,18 +111,18 @@ def test_a_file_that_changed_after_it_was_read_is_refused_by_name(tmp_path, caps
         assert "has changed" in answer.json()["error"]
     before = [tuple(row) for row in room.room.store.rows("SELECT * FROM marks")]
     room.room.store.close()
-    code, _, err = run(capsys, "read", study, "--port", "0")
+    code, _, err = command("read", study, "--port", "0")
     assert code == 4
     assert str(study / "images/case1.png") in err
     assert "has changed since somebody read" in err
     assert "case2" not in err
     # The readings are there, and are written.
-    assert run(capsys, "read", study, "--export")[0] == 0
+    assert command("read", study, "--export")[0] == 0
     again = open_room(study)
     assert [tuple(row) for row in again.store.rows("SELECT * FROM marks")] == before
     # The one that nobody had read is taken as it is now.
     shutil.copy(make_study(tmp_path / "same", 3) / "images/case1.png", study / "images/case1.png")
-    assert again.prepare().bad_images == {}
+    assert again.prepare()[0] == {}
     assert again.pictures.facts("reading", "case2")["height"] == height
     again.store.close()
 
@@ -146,12 +130,10 @@ def test_a_file_that_changed_after_it_was_read_is_refused_by_name(tmp_path, caps
 def test_a_file_that_was_only_touched_is_served(tmp_path):
     study = make_study(tmp_path / "study", 1)
     room = OpenRoom(study)
-    anna = room.visit("Anna")
-    anna.pass_over(room.item_of("Anna", "case0"))
+    room.finish("Anna", mark=False)
     os.utime(study / "images/case0.png", ns=(1, 1))
-    assert (
-        room.visit("Ben").ask("GET", f"/api/items/{room.item_of('Ben', 'case0')}/pixels").status_code == 200
-    )
+    pixels = f"/api/items/{room.item_of('Ben', 'case0')}/pixels"
+    assert room.visit("Ben").ask("GET", pixels).status_code == 200
     os.utime(study / "images/case0.png", ns=(2, 2))
     assert room.room.prepare_pictures() == {}
     room.room.store.close()
@@ -173,7 +155,7 @@ def test_the_detector_sees_a_changed_picture_again(tmp_path):
 def test_changed_files_are_counted(tmp_path):
     study = make_study(tmp_path / "study", 3)
     room = OpenRoom(study)
-    finish_all(room, "Anna")
+    room.finish("Anna")
     for name in ("case0", "case2"):
         replace_picture(study / f"images/{name}.png")
     with pytest.raises(ImageError, match=r"case0\.png.*2 such"):
@@ -181,12 +163,12 @@ def test_changed_files_are_counted(tmp_path):
     room.room.store.close()
 
 
-def test_the_folder_of_a_room_is_its_owners_alone(tmp_path, capsys):
+def test_the_folder_of_a_room_is_its_owners_alone(tmp_path, command):
     """Also where it was there before with other rights."""
     study = make_study(tmp_path / "study", 1)
     (study / "reading").mkdir()
     (study / "reading").chmod(0o755)
-    assert run(capsys, "read", study, "--add-reader", "Ada")[0] == 0
+    assert command("read", study, "--add-reader", "Ada")[0] == 0
     assert stat.S_IMODE((study / "reading").stat().st_mode) == 0o700
     assert stat.S_IMODE((study / "reading/room.sqlite").stat().st_mode) == 0o600
     (study / "reading/room.sqlite").chmod(0o644)

@@ -57,15 +57,14 @@ def test_sentence_and_figure_have_one_sign(harmed, capsys):
     said = re.match(r"Aided minus unaided, wAFROC differs by ([-+][0-9.]+) \(", lines[0])
     assert said is not None
     room = open_room(harmed)
-    found = compare_arms(
-        room.store, room.images_table, "sequential", find_reference(room.store, harmed, None)
-    )
+    found = compare_arms(room, find_reference(room, None))
     room.store.close()
     assert found.study is not None
     _, right = plot_reader_study(found.study).axes
     assert [tick.get_text() for tick in right.get_yticklabels()] == ["aided - unaided"]
     figures = {
-        arm: np.mean([row.figure for row in found.readers if row.arm == arm]) for arm in ("unaided", "aided")
+        arm: np.mean([row["figure"] for row in found.readers if row["arm"] == arm])
+        for arm in ("unaided", "aided")
     }
     gain = figures["aided"] - figures["unaided"]
     assert gain < -0.05

@@ -7,24 +7,15 @@ import sys
 from contextlib import closing
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from overread.apps.room._room import open_room
 from overread.apps.room._store import Act, RefusalError, Store, find_damage
 from overread.apps.room._tables import read_arm, take_in_marks
-from overread.cli import main
 from overread.errors import DataWarning, FormatError
-from overread.tables import write_table
-from reading_room import OpenRoom, make_study, write_detections
+from reading_room import OpenRoom, make_study, write_detections, write_readings
 
 ROOM = "reading/room.sqlite"
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +57,6 @@ def change(study, *statements):
         database.commit()
 
 
-def test_a_whole_file_is_taken(study, capsys):
-    assert run(capsys, "read", study, "--export")[::2] == (0, "")
-    assert run(capsys, "read", study, "--export")[::2] == (0, "")
-
-
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
@@ -90,27 +76,27 @@ def test_a_whole_file_is_taken(study, capsys):
         ("DROP TRIGGER log_is_not_changed; UPDATE log SET body = '{' WHERE what = 'mark'", "cannot be read"),
     ],
 )
-def test_lost_and_damaged_rows_are_named(study, capsys, statement, told):
+def test_lost_and_damaged_rows_are_named(study, command, statement, told):
     """Exports of 25 instead of 28 marks ended with exit code 0, text that is not UTF-8 with a traceback."""
     change(study, statement)
-    code, _, err = run(capsys, "read", study, "--export")
+    code, _, err = command("read", study, "--export")
     assert code == 4
     assert str(study / ROOM) in err
     assert told in err
-    assert "Traceback" not in err
     assert len(err.strip().splitlines()) == 1
     assert not (study / "marks.csv").exists()
 
 
-def test_flipped_bits_change_no_export_without_a_word(study, capsys, tmp_path):
+@pytest.mark.parametrize("turns", [16, pytest.param(40, marks=pytest.mark.slow)])
+def test_flipped_bits_change_no_export_without_a_word(study, command, tmp_path, turns):
     """Each export of a damaged file is refused, or equals the one of the file that is whole."""
-    run(capsys, "read", study, "--export")
+    command("read", study, "--export")
     names = ("marks.csv", "readings.csv", "reading/aided/marks.csv", "reading/aided/readings.csv")
     right = [(study / name).read_bytes() for name in names]
     content = bytearray((study / ROOM).read_bytes())
     rng = np.random.default_rng(21)
     codes = []
-    for turn in range(40):
+    for turn in range(turns):
         place = tmp_path / f"turn{turn}"
         shutil.copytree(study, place)
         for name in names:
@@ -119,26 +105,26 @@ def test_flipped_bits_change_no_export_without_a_word(study, capsys, tmp_path):
         for at in rng.integers(100, len(content), 4):
             damaged[at] ^= 1 << int(rng.integers(8))
         (place / ROOM).write_bytes(damaged)
-        codes.append(run(capsys, "read", place, "--export")[0])
+        codes.append(command("read", place, "--export")[0])
         if codes[-1] == 0:
             assert [(place / name).read_bytes() for name in names] == right
         shutil.rmtree(place)
     assert set(codes) <= {0, 4, 5}
-    assert codes.count(4) + codes.count(5) >= 10
+    assert codes.count(4) + codes.count(5) >= turns // 4
 
 
-def test_an_empty_file_and_one_that_is_gone_are_not_taken_as_a_new_room(study, capsys):
+def test_an_empty_file_and_one_that_is_gone_are_not_taken_as_a_new_room(study, command):
     (study / ROOM).write_bytes(b"")
-    code, _, err = run(capsys, "read", study, "--add-reader", "Zoe")
+    code, _, err = command("read", study, "--add-reader", "Zoe")
     assert (code, "is empty" in err) == (4, True)
     (study / ROOM).unlink()
     (study / f"{ROOM}-wal").write_bytes(b"log")
-    code, _, err = run(capsys, "read", study, "--add-reader", "Zoe")
+    code, _, err = command("read", study, "--add-reader", "Zoe")
     assert (code, "put the file back" in err) == (4, True)
     assert (study / f"{ROOM}-wal").read_bytes() == b"log"
 
 
-def test_the_file_alone_holds_each_locked_reading_and_a_lost_log_is_named(tmp_path, capsys):
+def test_the_file_alone_holds_each_locked_reading_and_a_lost_log_is_named(tmp_path, command):
     """A session lived in the write-ahead log: a copy of the file alone had none of it, and said nothing."""
     room = OpenRoom(make_study(tmp_path / "study", 3))
     anna = room.visit("Anna")
@@ -150,38 +136,40 @@ def test_the_file_alone_holds_each_locked_reading_and_a_lost_log_is_named(tmp_pa
     (copy / "reading").mkdir()
     shutil.copy(tmp_path / "study" / ROOM, copy / ROOM)
     room.room.store.close()
-    code, out, err = run(capsys, "read", copy, "--export")
+    code, out, err = command("read", copy, "--export")
     assert code == 0
     assert "room.sqlite-wal is not beside it" in err
     assert "what was done after the last lock may be lost" in err
     assert (copy / "marks.csv").read_text().count("Anna") == 1
     assert "wrote" in out
     # Said once: closed by us, the file is whole. So is one that was closed before it was copied.
-    assert run(capsys, "read", copy, "--export")[2] == ""
+    assert command("read", copy, "--export")[2] == ""
     shutil.copy(tmp_path / "study" / ROOM, copy / ROOM)
     (copy / "marks.csv").unlink()
     (copy / "readings.csv").unlink()
-    assert run(capsys, "read", copy, "--export")[2] == ""
+    assert command("read", copy, "--export")[2] == ""
 
 
-def test_a_room_that_was_killed_goes_on_without_a_word(tmp_path, capsys):
+def test_a_room_that_was_killed_goes_on_without_a_word(tmp_path, command):
     """The write-ahead log is there: nothing is lost, and nothing is said, then or later."""
     room = OpenRoom(make_study(tmp_path / "study", 2))
     room.visit("Anna").draw(room.item_of("Anna", "case0"), 30, 30)
     shutil.copytree(tmp_path / "study", tmp_path / "killed")
     room.room.store.close()
     for _ in range(2):
-        assert run(capsys, "read", tmp_path / "killed", "--owner-link")[::2] == (0, "")
+        assert command("read", tmp_path / "killed", "--owner-link")[::2] == (0, "")
     store = Store(tmp_path / "killed" / ROOM)
     assert len(store.rows("SELECT 1 FROM marks")) == 1
     store.close()
 
 
-def test_a_room_of_version_0_2_opens_without_a_word(study, capsys):
-    """Rooms were left in the other mode when they were closed."""
+def test_a_room_of_version_0_2_opens_without_a_word(study, command):
+    """Rooms were left in the other mode when they were closed. So does a whole one of today, again and again."""
+    for _ in range(2):
+        assert command("read", study, "--export")[::2] == (0, "")
     change(study, "PRAGMA application_id = 0", "PRAGMA journal_mode = WAL")
     assert not (study / f"{ROOM}-wal").exists()
-    assert run(capsys, "read", study, "--export")[::2] == (0, "")
+    assert command("read", study, "--export")[::2] == (0, "")
     change(study, "PRAGMA journal_mode = WAL")
     with pytest.warns(DataWarning, match="is not beside it"):
         Store(study / ROOM).close()
@@ -202,7 +190,7 @@ def test_the_backup_of_the_how_to_is_whole_while_the_room_is_open(open_one, tmp_
     store.close()
 
 
-def test_a_detection_cannot_take_the_id_of_another_mark(open_one, tmp_path, capsys):
+def test_a_detection_cannot_take_the_id_of_another_mark(open_one, tmp_path, command):
     """Two accepted under one id, then deleted, left a room that did not open; a drawn mark would be replaced."""
     detector = write_detections(tmp_path / "d.csv", [("case0", 20, 30), ("case0", 60, 30)])
     room = open_one(1, detector=detector, design="sequential")
@@ -218,20 +206,20 @@ def test_a_detection_cannot_take_the_id_of_another_mark(open_one, tmp_path, caps
     anna.act("DELETE", f"/api/items/{item}/marks/the-same-id")
     assert [mark["id"] for mark in anna.state(item)["marks"]] == [drawn]
     room.room.store.close()
-    assert run(capsys, "read", tmp_path / "study", "--owner-link")[::2] == (0, "")
+    assert command("read", tmp_path / "study", "--owner-link")[::2] == (0, "")
 
 
-def test_a_room_that_does_not_open_is_closed(study, tmp_path, capsys):
+def test_a_room_that_does_not_open_is_closed(study, tmp_path, command):
     """Its training images moved away: the next time the room said that acts may be lost, and none were."""
     trained = make_study(tmp_path / "trained", 1)
     store = Store(study / ROOM)
     store.set_setting("training", "../trained")
     store.close()
     trained.rename(tmp_path / "moved")
-    assert run(capsys, "read", study, "--export")[0] == 4
+    assert command("read", study, "--export")[0] == 4
     shutil.copytree(study, tmp_path / "copy", ignore=shutil.ignore_patterns("*-wal", "*-shm"))
     (tmp_path / "moved").rename(trained)
-    assert run(capsys, "read", tmp_path / "copy", "--export")[::2] == (0, "")
+    assert command("read", tmp_path / "copy", "--export")[::2] == (0, "")
 
 
 def act(op="op-00001", **body):
@@ -274,11 +262,7 @@ def test_a_value_outside_of_its_column_is_refused(store):
 def taken_in(tmp_path):
     """A room that has taken in two readings with one mark."""
     folder = make_study(tmp_path / "study", 2)
-    marks = pd.DataFrame(
-        {"image_id": ["case0"], "reader_id": "Old", "mark_id": "m", "x_mm": 10.0, "y_mm": 10.0}
-    )
-    write_table(marks.assign(semi_major_mm=4.0, semi_minor_mm=3.0, angle_deg=0.0), folder / "marks.csv")
-    write_table(pd.DataFrame({"image_id": ["case0", "case1"], "reader_id": "Old"}), folder / "readings.csv")
+    write_readings(folder, ["case0", "case1"], ["Old"], [("case0", "Old", 10.0, 10.0)])
     room = open_room(folder)
     room.prepare_pictures()
     for _ in range(2):

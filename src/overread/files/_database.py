@@ -97,7 +97,7 @@ class Database:
                 raise
             self._connection.execute("COMMIT")
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Rows of a query."""
         with self._lock, self._naming_the_file():
             return self._connection.execute(query, values).fetchall()

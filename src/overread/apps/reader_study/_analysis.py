@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import pandas as pd
 from overread import __version__
 from overread._text import difference_with_limits, percent_with_limits
 from overread.apps.room._adjudication import merge_as_study
+from overread.apps.room._pixels import read_images
+from overread.apps.room._room import Room
 from overread.apps.room._second_reading import trained_on
 from overread.apps.room._store import Store
 from overread.apps.room._tables import Arm, hit_rule, list_sittings, mm_rows, read_arm
@@ -53,34 +56,6 @@ class Reference:
     is_independent: bool
 
 
-@dataclass(frozen=True)
-class ArmRow:
-    """One reader without or with the detector, on the cases that all readers read both ways."""
-
-    reader: str
-    arm: str
-    n_objects: int
-    n_found: int
-    sensitivity: float
-    lower: float
-    upper: float
-    n_false: int
-    fp_per_image: float
-    figure: float
-    median_seconds: float
-
-
-@dataclass(frozen=True)
-class DecisionRow:
-    """What one reader did with the detector's marks, right ones and wrong ones apart."""
-
-    reader: str
-    true_accepted: int
-    true_dismissed: int
-    false_accepted: int
-    false_dismissed: int
-
-
 @dataclass(frozen=True, eq=False)
 class ArmComparison:
     """Unaided against aided.
@@ -98,7 +73,7 @@ class ArmComparison:
     readers
         A row for each reader and arm.
     decisions
-        A row for each reader who decided on the detector's marks.
+        A row for each reader: what they did with the detector's marks, right ones and wrong ones apart.
     study
         Obuchowski-Rockette, its difference aided minus unaided; None where the data allow none.
     why_no_study
@@ -113,42 +88,41 @@ class ArmComparison:
     reference: Reference
     cases: list[str]
     figure: FigureOfMerit
-    readers: list[ArmRow]
-    decisions: list[DecisionRow]
+    readers: list[dict[str, Any]]
+    decisions: list[dict[str, Any]]
     study: ReaderStudy | None
     why_no_study: str
     n_unrated: int
     n_trained_on: int
 
 
-def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
+def find_reference(room: Room, truth: Path | None) -> Reference:
     """Choose what there was to find."""
     if truth is not None:
         table = read_table(truth, "truth")
         return Reference(table[table["golden"]], f"the golden objects of {truth.name}", is_independent=True)
-    nodules = read_known_nodules(folder)
+    nodules = read_known_nodules(room.folder)
     if nodules is not None:
         known, unit = plain(nodules.frame)
         radius = known["diameter"] / 2
-        objects = known[["image_id", "x", "y"]].assign(semi_major=radius, semi_minor=radius, angle_deg=0.0)
-        return Reference(
-            named(objects, unit), "the nodules that were put into the simulated images", is_independent=True
-        )
-    unaided = read_arm(store, "unaided")
+        circles = known[["image_id", "x", "y"]].assign(semi_major=radius, semi_minor=radius, angle_deg=0.0)
+        words = "the nodules that were put into the simulated images"
+        return Reference(named(circles, unit), words, is_independent=True)
+    unaided = read_arm(room.store, "unaided")
     if unaided.readings.empty:
-        raise UsageError(f"{folder}: nobody has finished a reading yet")
-    merged = soft_labels(merge_as_study(folder, unaided), unaided.readings)
+        raise UsageError(f"{room.folder}: nobody has finished a reading yet")
+    merged = soft_labels(merge_as_study(room.folder, unaided), unaided.readings)
     words = "what at least two readers marked without the detector"
-    decided = find_table(folder, "adjudication")
+    decided = find_table(room.folder, "adjudication")
     if decided is not None:
         merged = apply_adjudication(merged, read_adjudication(decided).frame)
         words += f", with the decisions of {decided.name}"
     return Reference(merged[merged["golden"]], words, is_independent=False)
 
 
-def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Reference) -> ArmComparison:
+def compare_arms(room: Room, reference: Reference) -> ArmComparison:
     """Compare the unaided and aided readings of a room."""
-    arms = {arm: read_arm(store, arm) for arm in ARMS}
+    store, arms = room.store, {arm: read_arm(room.store, arm) for arm in ARMS}
     readers, cases = _crossed_cases(arms)
     objects = reference.objects[reference.objects["image_id"].isin(cases)].reset_index(drop=True)
     # wAFROC needs cases without anything to find; where there are none, all cases give false positives.
@@ -157,25 +131,25 @@ def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Ref
     times = times[(times["presentation"] == 1) & times["image_id"].isin(cases)]
     rows, n_unrated = [], 0
     ratings: dict[str, dict[str, CaseRatings]] = {arm: {} for arm in ARMS}
-    for reader in readers:
-        for arm in ARMS:
-            marks = arms[arm].marks
-            own = marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)].reset_index(drop=True)
-            confidence = own["confidence"] if "confidence" in own else pd.Series(np.nan, index=own.index)
-            n_unrated += int(confidence.isna().sum())
-            own = own.assign(rating=confidence.fillna(UNSTATED_CONFIDENCE).astype("float64"))
-            hits = candidate_hits(own, objects, _rule_of(objects))
-            ratings[arm][reader] = _rate(own, hits, cases, objects)
-            spent = times.loc[(times["reader_id"] == reader) & (times["arm"] == arm), "active_s"]
-            rows.append(_arm_row(reader, arm, own, hits, len(objects), ratings[arm][reader], figure, spent))
+    for reader, arm in product(readers, ARMS):
+        marks = arms[arm].marks
+        own = marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)].reset_index(drop=True)
+        confidence = own["confidence"] if "confidence" in own else pd.Series(np.nan, index=own.index)
+        n_unrated += int(confidence.isna().sum())
+        own = own.assign(rating=confidence.fillna(UNSTATED_CONFIDENCE).astype("float64"))
+        hits = candidate_hits(own, objects, _rule_of(objects))
+        ratings[arm][reader] = _rate(own, hits, cases, objects)
+        counts = _count_found(own, hits, ratings[arm][reader], figure)
+        spent = times.loc[(times["reader_id"] == reader) & (times["arm"] == arm), "active_s"]
+        rows.append({"reader": reader, "arm": arm, **counts, "median_seconds": float(spent.median())})
     study, why = None, ""
     try:
-        study = reader_study(ratings, figure, patients=_patients_of(images, cases))
+        study = reader_study(ratings, figure, patients=_patients_of(read_images(room.folder), cases))
         study = replace(study, differences=tuple(map(turn_round, study.differences)))
     except InvalidInputError as error:
         why = str(error)
     return ArmComparison(
-        design,
+        room.plan.design,
         reference,
         cases,
         figure,
@@ -240,36 +214,27 @@ def _rate(own: pd.DataFrame, hits: pd.DataFrame, cases: list[str], objects: pd.D
     )
 
 
-def _arm_row(
-    reader: str,
-    arm: str,
-    own: pd.DataFrame,
-    hits: pd.DataFrame,
-    n_objects: int,
-    ratings: CaseRatings,
-    figure: FigureOfMerit,
-    spent: pd.Series[float],
-) -> ArmRow:
+def _count_found(
+    own: pd.DataFrame, hits: pd.DataFrame, ratings: CaseRatings, figure: FigureOfMerit
+) -> dict[str, Any]:
     """Count what a reader found and marked wrongly in one arm."""
-    n_found, n_false = hits["truth_row"].nunique(), len(own) - hits["candidate_row"].nunique()
+    n_objects, n_found = len(ratings.lesion_rating), hits["truth_row"].nunique()
+    n_false = len(own) - hits["candidate_row"].nunique()
     lower, upper = proportion_interval(n_found, n_objects)
     try:
         value = figure_of_merit(ratings, figure)
     except InvalidInputError:
         value = float("nan")
-    return ArmRow(
-        reader=reader,
-        arm=arm,
-        n_objects=n_objects,
-        n_found=n_found,
-        sensitivity=n_found / n_objects if n_objects else float("nan"),
-        lower=float(lower),
-        upper=float(upper),
-        n_false=n_false,
-        fp_per_image=n_false / ratings.n_cases,
-        figure=value,
-        median_seconds=float(spent.median()),
-    )
+    return {
+        "n_objects": n_objects,
+        "n_found": n_found,
+        "sensitivity": n_found / n_objects if n_objects else float("nan"),
+        "lower": float(lower),
+        "upper": float(upper),
+        "n_false": n_false,
+        "fp_per_image": n_false / ratings.n_cases,
+        "figure": value,
+    }
 
 
 def _patients_of(images: pd.DataFrame, cases: list[str]) -> list[str] | None:
@@ -287,9 +252,9 @@ def _patients_of(images: pd.DataFrame, cases: list[str]) -> list[str] | None:
 
 def _count_decisions(
     store: Store, readers: list[str], cases: list[str], objects: pd.DataFrame
-) -> list[DecisionRow]:
+) -> list[dict[str, Any]]:
     """Count accepted and dismissed marks of the detector, by whether they hit something."""
-    rows: list[Any] = store.rows(
+    rows = store.rows(
         "SELECT items.person, items.image_id, decision, detections.*, mm_x, mm_y FROM decisions JOIN items USING (item)"
         " JOIN detections ON detections.image_id = items.image_id AND detections.detection = decisions.detection"
         " JOIN pictures ON pictures.kind = 'reading' AND pictures.image_id = items.image_id"
@@ -297,11 +262,19 @@ def _count_decisions(
     )
     rows = [row for row in rows if row["image_id"] in set(cases) and row["person"] in readers]
     shown = pd.DataFrame(mm_rows(rows)[:, :2], columns=["x", "y"])
-    shown.insert(0, "image_id", pd.Series([row["image_id"] for row in rows], dtype="str"))
+    shown["image_id"] = pd.Series([row["image_id"] for row in rows], dtype="str")
     right = set(candidate_hits(shown, objects, _rule_of(objects))["candidate_row"])
     counts = Counter((row["person"], place in right, row["decision"]) for place, row in enumerate(rows))
-    kinds = [(hit, word) for hit in (True, False) for word in ("accept", "dismiss")]
-    return [DecisionRow(reader, *(counts[reader, hit, word] for hit, word in kinds)) for reader in readers]
+    return [
+        {
+            "reader": reader,
+            "true_accepted": counts[reader, True, "accept"],
+            "true_dismissed": counts[reader, True, "dismiss"],
+            "false_accepted": counts[reader, False, "accept"],
+            "false_dismissed": counts[reader, False, "dismiss"],
+        }
+        for reader in readers
+    ]
 
 
 DESIGNS = {
@@ -376,13 +349,13 @@ def _reader_rows(comparison: ArmComparison) -> list[tuple[str, ...]]:
     """Table of the readers, as text."""
     return [
         (
-            row.reader,
-            row.arm,
-            f"{row.n_found} of {row.n_objects}",
-            percent_with_limits(row.sensitivity, row.lower, row.upper),
-            f"{row.fp_per_image:.2f}",
-            "–" if isnan(row.figure) else f"{row.figure:.3f}",
-            "–" if isnan(row.median_seconds) else f"{row.median_seconds:.0f}",
+            row["reader"],
+            row["arm"],
+            f"{row['n_found']} of {row['n_objects']}",
+            percent_with_limits(row["sensitivity"], row["lower"], row["upper"]),
+            f"{row['fp_per_image']:.2f}",
+            "–" if isnan(row["figure"]) else f"{row['figure']:.3f}",
+            "–" if isnan(row["median_seconds"]) else f"{row['median_seconds']:.0f}",
         )
         for row in comparison.readers
     ]

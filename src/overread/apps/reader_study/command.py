@@ -32,6 +32,8 @@ def reader_study(
         Write the readers' numbers to this file too, CSV or Parquet.
     """
     with print_warnings():
+        import pandas as pd
+
         from overread.apps.reader_study._analysis import (
             compare_arms,
             find_reference,
@@ -43,6 +45,7 @@ def reader_study(
         from overread.apps.room._store import ROOM_FILE
         from overread.files import write_atomically
         from overread.marks import find_table
+        from overread.tables import write_table
 
     if not (study / ROOM_FILE).is_file():
         raise UsageError(f"{study}: there is no reading room here (open one with: overread read {study})")
@@ -50,19 +53,14 @@ def reader_study(
     with print_warnings():
         room = open_room(study)
     try:
-        reference = find_reference(room.store, study, truth)
-        found = compare_arms(room.store, room.images_table, room.plan.design, reference)
+        found = compare_arms(room, find_reference(room, truth))
         page = render_reader_study(room.name, found)
     finally:
         room.store.close()
     target = study / "reading" / "reader_study.html" if output is None else output
     write_atomically(target, page.encode(), within=study if output is None else None)
     if table is not None:
-        import pandas as pd
-
-        from overread.tables import write_table
-
-        write_table(pd.DataFrame([vars(row) for row in found.readers]), table)
+        write_table(pd.DataFrame(found.readers), table)
     for line in (tell_result(found), *list_cautions(found)):
         print_plain(line)
     print_plain(f"Page: {target}")

@@ -19,7 +19,7 @@ import pandas as pd
 
 from overread.apps.room._people import list_people
 from overread.apps.room._pixels import read_images
-from overread.apps.room._store import Act, RefusalError, Store, timestamp
+from overread.apps.room._store import ELLIPSE, Act, RefusalError, Store, timestamp
 from overread.apps.room._tables import ellipses_in_pixels, read_arm
 from overread.apps.room._values import read_text
 from overread.marks import ELLIPSE_COLUMNS, MarkSet
@@ -83,12 +83,12 @@ def complete_images(store: Store) -> list[str]:
         "(items.phase = 'done' OR secret IS NOT NULL) GROUP BY image_id HAVING sum(items.phase != 'done') = 0 "
         "AND count(DISTINCT person) >= 2 ORDER BY image_id"
     )
-    return [row["image_id"] for row in rows]
+    return [image for (image,) in rows]
 
 
 def complete_readings(store: Store) -> MarkSet:
     """Unaided marks and readings of the complete images: what may be compared without breaking blindness."""
-    found, images = read_arm(store, "unaided"), set(complete_images(store))
+    found, images = read_arm(store, "unaided"), complete_images(store)
 
     def kept(table: pd.DataFrame) -> pd.DataFrame:
         return table[table["image_id"].isin(images)].reset_index(drop=True)
@@ -115,7 +115,7 @@ class Adjudication:
     def worklist(self, person: str) -> list[dict[str, Any]]:
         """List the objects, with whether this chair has decided."""
         rows = self._store.rows("SELECT object FROM adjudications WHERE person = ?", (person,))
-        done = {row["object"] for row in rows}
+        done = {name for (name,) in rows}
         return [
             {"object": name, "position": place, "state": "done" if name in done else "open"}
             for place, name in enumerate(self.dispute()[0]["truth_id"], start=1)
@@ -137,20 +137,19 @@ class Adjudication:
         row = self._row(name)
         marks = self.dispute()[1]
         own = marks[(marks["image_id"] == row["image_id"]) & marks["mark_id"].isin(row["mark_ids"])]
-        pixels = ellipses_in_pixels(own, mm_per_px).tolist()
-        shown = [
-            {
-                **dict(zip(("x", "y", "rx", "ry", "angle"), ellipse, strict=True)),
-                "confidence": None if np.isnan(record.get("confidence", np.nan)) else record["confidence"],
+        shown = []
+        for ellipse, record in zip(
+            ellipses_in_pixels(own, mm_per_px).tolist(), own.to_dict("records"), strict=True
+        ):
+            confidence = record.get("confidence", np.nan)
+            said = {
+                "confidence": None if np.isnan(confidence) else confidence,
                 "label": record.get("label") or None,
             }
-            for ellipse, record in zip(pixels, own.to_dict("records"), strict=True)
-        ]
+            shown.append({**dict(zip(ELLIPSE, ellipse, strict=True)), **said})
         shown.sort(key=lambda mark: hashlib.sha256(f"{name}{mark}".encode()).digest())
-        decided = self._store.rows(
-            "SELECT decision, label, comment FROM adjudications WHERE object = ? AND person = ?",
-            (name, person),
-        )
+        query = "SELECT decision, label, comment FROM adjudications WHERE object = ? AND person = ?"
+        decided = self._store.rows(query, (name, person))
         return {
             "object": name,
             "n_readers": int(row["n_readings"]),
@@ -170,10 +169,8 @@ class Adjudication:
         self._row(act.item)
 
         def work(database: sqlite3.Connection) -> dict[str, Any]:
-            database.execute(
-                "INSERT OR REPLACE INTO adjudications VALUES (?, ?, ?, ?, ?, ?)",
-                (act.item, act.person, decision, label, comment, timestamp()),
-            )
+            values = (act.item, act.person, decision, label, comment, timestamp())
+            database.execute("INSERT OR REPLACE INTO adjudications VALUES (?, ?, ?, ?, ?, ?)", values)
             return {"decision": decision}
 
         answer = self._store.do_once(act, work)
@@ -189,20 +186,20 @@ class Adjudication:
         found = []
         objects, _ = self.dispute()
         ellipse = name_lengths(ELLIPSE_COLUMNS, unit_of(objects.columns) or "mm")
+        columns = ("image_id", "truth_id", *ellipse, "n_readers", "n_readings")
         for record in objects.to_dict("records"):
             votes = by_object[str(record["truth_id"])]
             if not votes or len(votes) < len(chairs):
                 continue
             words, labels = {vote["decision"] for vote in votes}, {vote["label"] for vote in votes}
-            kept = {
-                name: record[name] for name in ("image_id", "truth_id", *ellipse, "n_readers", "n_readings")
-            }
-            decided = {
-                "decision": words.pop() if len(words) == 1 else "open",
-                "label": (labels.pop() or "") if len(labels) == 1 else "",
-                "n_chairs": len(votes),
-                "comment": " / ".join(vote["comment"] for vote in votes if vote["comment"]),
-                "mark_ids": json.dumps(list(record["mark_ids"])),
-            }
-            found.append({**kept, **decided})
+            found.append(
+                {
+                    **{name: record[name] for name in columns},
+                    "decision": words.pop() if len(words) == 1 else "open",
+                    "label": (labels.pop() or "") if len(labels) == 1 else "",
+                    "n_chairs": len(votes),
+                    "comment": " / ".join(vote["comment"] for vote in votes if vote["comment"]),
+                    "mark_ids": json.dumps(list(record["mark_ids"])),
+                }
+            )
         return pd.DataFrame(found)

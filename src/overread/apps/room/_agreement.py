@@ -45,15 +45,13 @@ def krippendorff_alpha(marked: Floats, weights: Floats | None = None) -> Floats:
     total, yes = counts @ m, counts @ n
     disagreement = counts @ (n * (m - n) / np.maximum(m - 1.0, 1.0))
     expected = yes * (total - yes)
-    ratio = np.divide(
-        (total - 1.0) * disagreement, expected, out=np.full(len(counts), np.nan), where=expected > 0.0
+    unknown = np.full(len(counts), np.nan)
+    return np.asarray(
+        1.0 - np.divide((total - 1.0) * disagreement, expected, out=unknown, where=expected > 0.0)
     )
-    return np.asarray(1.0 - ratio)
 
 
-def describe_agreement(
-    readings: MarkSet, options: MergeOptions | None = None, *, seed: int = 0
-) -> dict[str, Any] | None:
+def describe_agreement(readings: MarkSet, options: MergeOptions | None = None) -> dict[str, Any] | None:
     """Return alpha of all readers, kappa of every two, and sensitivity of each against the others, with intervals.
 
     Intervals of alpha and kappa are percentiles of a bootstrap over images; those of sensitivities are Wilson's.
@@ -62,25 +60,15 @@ def describe_agreement(
     marked, readers = marked_images(readings)
     if len(marked) < FEWEST_IMAGES:
         return None
-    draws = np.random.default_rng(seed).multinomial(
-        len(marked), np.full(len(marked), 1.0 / len(marked)), size=N_BOOTSTRAP
-    )
-    alpha = _with_interval(
-        float(krippendorff_alpha(marked)[0]), krippendorff_alpha(marked, draws.astype(float))
-    )
+    evenly = np.full(len(marked), 1.0 / len(marked))
+    draws = np.random.default_rng(0).multinomial(len(marked), evenly, size=N_BOOTSTRAP)
+    replicates = krippendorff_alpha(marked, draws.astype(float))
+    alpha = _with_interval(float(krippendorff_alpha(marked)[0]), replicates)
     statistics = reader_statistics(readings.marks, readings.readings, options=options)
-    told: dict[str, Any] = to_json(
-        {
-            "n_images": len(marked),
-            "level": LEVEL,
-            "alpha": alpha,
-            "pairs": [_pair_of(row, marked, readers, draws) for row in statistics.pairs.to_dict("records")],
-            "readers": [
-                _against_others(row) for row in statistics.readers.to_dict("records") if row["loo_n_readings"]
-            ],
-        }
-    )
-    return told
+    pairs = [_pair_of(row, marked, readers, draws) for row in statistics.pairs.to_dict("records")]
+    judged = [_against_others(row) for row in statistics.readers.to_dict("records") if row["loo_n_readings"]]
+    found = {"n_images": len(marked), "level": LEVEL, "alpha": alpha, "pairs": pairs, "readers": judged}
+    return dict(to_json(found))
 
 
 def marked_images(readings: MarkSet) -> tuple[Floats, list[str]]:
@@ -103,9 +91,8 @@ def _pair_of(row: Any, marked: Floats, readers: list[str], draws: NDArray[np.int
     a, b = (marked[:, readers.index(row[name])] for name in ("reader_a", "reader_b"))
     both = ~np.isnan(a) & ~np.isnan(b)
     counts = draws[:, both].astype(np.float64)
-    replicates = cohen_kappa(
-        counts.sum(axis=1), counts @ a[both], counts @ b[both], counts @ (a[both] * b[both])
-    )
+    a, b = a[both], b[both]
+    replicates = cohen_kappa(counts.sum(axis=1), counts @ a, counts @ b, counts @ (a * b))
     return {
         "a": row["reader_a"],
         "b": row["reader_b"],
@@ -144,12 +131,6 @@ def repeat_agreement(first: MarkSet, again: MarkSet) -> list[dict[str, Any]]:
         ]
         a, b = (part.astype(np.float64) for part in seen)
         n, sums = np.array([float(len(twice))]), (np.array([a.sum()]), np.array([b.sum()]), np.array([a @ b]))
-        found.append(
-            {
-                "name": str(reader),
-                "n_images": len(twice),
-                "same": int((seen[0] == seen[1]).sum()),
-                "kappa": float(cohen_kappa(n, *sums)[0]),
-            }
-        )
+        same, kappa = int((seen[0] == seen[1]).sum()), float(cohen_kappa(n, *sums)[0])
+        found.append({"name": str(reader), "n_images": len(twice), "same": same, "kappa": kappa})
     return list(to_json(found))

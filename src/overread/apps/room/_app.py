@@ -15,7 +15,6 @@ import secrets
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,6 +22,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -30,16 +30,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from overread.apps.room._gate import (
     BoundedConnection,
-    Doorkeeper,
+    Call,
     Limits,
+    TooOftenError,
+    admit,
     check_same_site,
     read_body,
-    refusal_answer,
 )
 from overread.apps.room._people import end_session, enter
 from overread.apps.room._room import Room
-from overread.apps.room._routes import room_routes
-from overread.apps.room._store import ROOM_FILE, RefusalError, Store
+from overread.apps.room._routes import ENDPOINTS, ROLES
+from overread.apps.room._store import ROOM_FILE, RefusalError
 from overread.errors import OverreadError, StorageError, UsageError
 from overread.files import folder_lock
 
@@ -47,7 +48,7 @@ INDEX = "index.html"
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 # Nothing in these files is anybody's, so that proxies may keep them too. A year is what HTTP calls for ever.
 FOR_EVER = "public, max-age=31536000, immutable"
-# Hexadecimal digits of a digest: 64 bits tell two versions of a page apart.
+# Hexadecimal digits of a digest: 64 bits distinguish two versions of a page.
 DIGITS = 16
 
 
@@ -55,19 +56,17 @@ class PageFiles:
     """Files of the page, the same for everybody; ``place``, where they are served, changes when any of them does."""
 
     def __init__(self, folder: Path) -> None:
-        self._files = {
-            path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in KINDS
-        }
+        files = sorted(path for path in folder.iterdir() if path.suffix in KINDS)
+        self._files = {path.name: path.read_bytes() for path in files}
         digest = hashlib.sha256()
         for name, content in self._files.items():
             digest.update(f"{name}\0{len(content)}\0".encode() + content)
         version = digest.hexdigest()[:DIGITS]
-        self.place = f"/static/{version}"
-        self._tag = f'"{version}"'
+        self.place, self._tag = f"/static/{version}", f'"{version}"'
         self._index = self._files.pop(INDEX).replace(b'"static/', f'"static/{version}/'.encode())
 
     async def index(self, request: Request) -> Response:
-        """Answer with the page; who somebody is, it learns by the link. A browser asks each time whether it is new."""
+        """Answer with the page; a browser asks each time whether it is new."""
         headers = {"Cache-Control": "no-cache", "ETag": self._tag}
         if request.headers.get("if-none-match") == self._tag:
             return Response(status_code=304, headers=headers)
@@ -77,14 +76,21 @@ class PageFiles:
         """Answer with a file of the page."""
         name = request.path_params["name"]
         if name not in self._files:
-            return _refuse("there is nothing here", "unknown", 404)
+            raise HTTPException(404)
         headers = {"Cache-Control": FOR_EVER}
         return Response(self._files[name], headers=headers, media_type=KINDS[Path(name).suffix])
 
 
-def _refuse(text: str, code: str, status: int) -> Response:
-    """Answer that a page understands as an error."""
-    return JSONResponse({"error": text, "code": code}, status)
+async def _answer_refusal(request: Request, error: Exception) -> Response:
+    """Answer that a page understands as an error; what the disk or a bug says stays in the server's log."""
+    if isinstance(error, HTTPException):
+        error = RefusalError("there is nothing here", "unknown", 404)  # nothing of the address is repeated
+    elif not isinstance(error, OverreadError):
+        error = RefusalError("something went wrong; tell the study's owner", "bug", 500)
+    elif not isinstance(error, RefusalError):
+        error = RefusalError("the room cannot do this now; tell its owner", "room", 503)
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooOftenError) else None
+    return JSONResponse({"error": str(error), "code": error.code, **error.more}, error.status, headers)
 
 
 PAGE = Path(__file__).with_name("page")
@@ -136,10 +142,9 @@ class Address:
         name = PORT.sub("", host.lower())
         return name in (self.host, f"[{self.host}]", *LOOPBACK_NAMES)
 
-
-def make_link(address: Address, secret: str) -> str:
-    """Personal link; what follows the # never leaves the browser, so that no log has it."""
-    return f"{address.url}#s={secret}"
+    def link(self, secret: str) -> str:
+        """Personal link; what follows the # never leaves the browser, so that no log has it."""
+        return f"{self.url}#s={secret}"
 
 
 class Guard:
@@ -165,81 +170,52 @@ class Guard:
         if base and (path == base or path.startswith(f"{base}/")):
             # A proxy may leave the path as it is, or take it off; both come out the same.
             scope = {**scope, "path": path[len(base) :] or "/"}
-        known = self._address.knows(Request(scope).headers.get("host", ""))
-        app = self._app if known else _refuse("no room goes by this name here", "host", 421)
+        request, app = Request(scope), self._app
+        if not self._address.knows(request.headers.get("host", "")):
+            app = await _answer_refusal(request, RefusalError("no room goes by this name here", "host", 421))
         await app(scope, receive, send_guarded)
 
 
 def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGIApp:
     """Make the application of a room."""
-    keeper = Doorkeeper(room, f"overread_{_room_id(room.store)}", limits or Limits())
-    page = PageFiles(PAGE)
-    routes = [
-        Route("/", page.index, methods=["GET"]),
-        Route(f"{page.place}/{{name}}", page.file, methods=["GET"]),
-        Route("/api/enter", partial(_enter, keeper, address), methods=["POST"]),
-        Route("/api/leave", partial(_leave, keeper, address), methods=["POST"]),
-        *room_routes(keeper),
-    ]
-    handlers = {404: _not_found, 405: _not_found, 500: _failure}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), address)
+    # Browsers share cookies between the ports of a host, and rooms must not.
+    known = room.store.setting("room") or secrets.token_hex(4)
+    room.store.set_setting("room", known)
+    cookie, path, limits = f"overread_{known}", address.base or "/", limits or Limits()
 
-
-def _room_id(store: Store) -> str:
-    """Name of the room's cookie: browsers share cookies between the ports of a host, and rooms must not."""
-    known = store.setting("room")
-    if known is None:
-        known = secrets.token_hex(4)
-        store.set_setting("room", known)
-    return str(known)
-
-
-async def _enter(keeper: Doorkeeper, address: Address, request: Request) -> Response:
-    """Begin a session with the secret of a link."""
-    try:
+    async def enter_room(request: Request) -> Response:
+        """Begin a session with the secret of a link."""
         check_same_site(request)
         secret = (await read_body(request)).get("secret")
         if not isinstance(secret, str) or not 0 < len(secret) <= LONGEST_SECRET:
             raise RefusalError("secret: the part of the link after #s=")
-        entered = await run_in_threadpool(enter, keeper.room.store, secret)
+        entered = await run_in_threadpool(enter, room.store, secret)
         if entered is None:
-            keeper.limits.entrances.spend(request.client.host if request.client else "")
+            limits.entrances.spend(request.client.host if request.client else "")
             raise RefusalError("this link is not valid, or was revoked; ask the study's owner", "link", 401)
-    except OverreadError as error:
-        return refusal_answer(error)
-    token, person = entered
-    answer = JSONResponse({"name": person.name, "role": person.role, "csrf": person.csrf})
-    answer.set_cookie(
-        keeper.cookie,
-        token,
-        path=address.base or "/",
-        secure=address.secure,
-        httponly=True,
-        samesite="strict",
-    )
-    return answer
+        token, person = entered
+        answer = JSONResponse(vars(person))
+        answer.set_cookie(cookie, token, path=path, secure=address.secure, httponly=True, samesite="strict")
+        return answer
 
+    def leave_room(call: Call) -> Response:
+        """End the session."""
+        end_session(room.store, call.request.cookies[cookie])
+        answer = JSONResponse({})
+        answer.delete_cookie(cookie, path=path)
+        return answer
 
-async def _leave(keeper: Doorkeeper, address: Address, request: Request) -> Response:
-    """End the session."""
-    try:
-        keeper.check_origin(request, await keeper.identify(request))
-    except OverreadError as error:
-        return refusal_answer(error)
-    await run_in_threadpool(end_session, keeper.room.store, request.cookies.get(keeper.cookie, ""))
-    answer = JSONResponse({})
-    answer.delete_cookie(keeper.cookie, path=address.base or "/")
-    return answer
-
-
-async def _not_found(request: Request, error: Exception) -> Response:
-    """Answer to what is not there; nothing of the address is repeated."""
-    return _refuse("there is nothing here", "unknown", 404)
-
-
-async def _failure(request: Request, error: Exception) -> Response:
-    """Answer to a bug of ours; its text stays in the server's log."""
-    return _refuse("something went wrong; tell the study's owner", "bug", 500)
+    page, endpoints = PageFiles(PAGE), [("POST", "/api/leave", leave_room, ROLES), *ENDPOINTS]
+    routes = [
+        Route("/", page.index, methods=["GET"]),
+        Route(f"{page.place}/{{name}}", page.file, methods=["GET"]),
+        Route("/api/enter", enter_room, methods=["POST"]),
+    ]
+    for method, place, work, roles in endpoints:
+        endpoint = admit(room, cookie, limits.requests, work, roles)
+        routes.append(Route(place, endpoint, methods=[method]))
+    handlers = dict.fromkeys((HTTPException, OverreadError, Exception), _answer_refusal)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), address)
 
 
 IS_HELD = "another process serves this room (process {holder}); stop it first"

@@ -10,7 +10,7 @@ import hmac
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,6 @@ from overread.apps.room._people import Person, find_session
 from overread.apps.room._room import Room
 from overread.apps.room._store import Act, RefusalError
 from overread.apps.room._values import check_id
-from overread.errors import OverreadError
 from overread.files import parse_json
 
 # Buckets that are kept at most; the least used goes first, and would be full again anyhow.
@@ -31,7 +30,7 @@ LARGEST_COUNT = 10_000
 
 
 class TooOftenError(RefusalError):
-    """More requests than are answered; the page tries again after so many seconds."""
+    """More requests than are answered; the page tries again after as many seconds."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__("too many requests; wait a moment", "often", 429)
@@ -62,10 +61,8 @@ class RateLimit:
 
 
 LARGEST_BODY = 32 << 10
-# A page sends at most a few kilobytes; who needs longer keeps a connection for nothing. Set by judgement.
+# A page sends at most a few kilobytes; a slower peer keeps a connection for nothing. Set by judgement.
 BODY_SECONDS = 10.0
-BODIES = ("POST", "PUT", "DELETE")
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True)
@@ -91,9 +88,13 @@ class Call:
 
     room: Room
     person: Person
-    path: Mapping[str, str]
-    body: Mapping[str, Any]
     request: Request
+    body: Mapping[str, Any]
+
+    @property
+    def path(self) -> dict[str, str]:
+        """Parts of the address: the item, the mark, ..."""
+        return self.request.path_params
 
     def act(self, what: str, item: str, **place: str) -> Act:
         """Return the act that is asked for, on this place of the item; its id must be there."""
@@ -101,46 +102,30 @@ class Call:
         return Act(self.person.name, check_id(self.body.get("op"), "op"), what, item, body)
 
 
-class Doorkeeper:
-    """Lets requests in."""
+def admit(
+    room: Room, cookie: str, rate: RateLimit, work: Callable[[Call], Any], roles: Collection[str]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint of work that is done in a thread, for people with one of these roles."""
 
-    def __init__(self, room: Room, cookie: str, limits: Limits) -> None:
-        self.room, self.cookie, self.limits = room, cookie, limits
-
-    def admit(self, work: Callable[[Call], Any], *roles: str) -> Endpoint:
-        """Make an endpoint of work that is done in a thread, for people with one of these roles."""
-
-        async def endpoint(request: Request) -> Response:
-            try:
-                person = await self.identify(request)
-                if person.role not in roles:
-                    raise RefusalError("this is not for you", "role", 403)
-                changes = request.method in BODIES
-                if changes:
-                    self.check_origin(request, person)
-                body = await read_body(request) if changes else {}
-                call = Call(self.room, person, request.path_params, body, request)
-                answer = await run_in_threadpool(work, call)
-            except OverreadError as error:
-                return refusal_answer(error)
-            return answer if isinstance(answer, Response) else JSONResponse(answer)
-
-        return endpoint
-
-    async def identify(self, request: Request) -> Person:
-        """Find the person of a session."""
-        token = request.cookies.get(self.cookie, "")
-        person = await run_in_threadpool(find_session, self.room.store, token) if token else None
+    async def endpoint(request: Request) -> Response:
+        token = request.cookies.get(cookie, "")
+        person = await run_in_threadpool(find_session, room.store, token) if token else None
         if person is None:
             raise RefusalError("open your personal link again", "session", 401)
-        self.limits.requests.spend(person.name)
-        return person
+        rate.spend(person.name)
+        if person.role not in roles:
+            raise RefusalError("this is not for you", "role", 403)
+        body = {}
+        if request.method in ("POST", "PUT", "DELETE"):
+            check_same_site(request)
+            proof = request.headers.get("x-csrf", "").encode()
+            if not hmac.compare_digest(proof, person.csrf.encode()):
+                raise RefusalError("this request does not come from the room's own page", "csrf", 403)
+            body = await read_body(request)
+        answer = await run_in_threadpool(work, Call(room, person, request, body))
+        return answer if isinstance(answer, Response) else JSONResponse(answer)
 
-    def check_origin(self, request: Request, person: Person) -> None:
-        """Refuse a change that another site may have caused."""
-        check_same_site(request)
-        if not hmac.compare_digest(request.headers.get("x-csrf", "").encode(), person.csrf.encode()):
-            raise RefusalError("this request does not come from the room's own page", "csrf", 403)
+    return endpoint
 
 
 def check_same_site(request: Request) -> None:
@@ -168,14 +153,6 @@ async def read_body(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise RefusalError("the body is not a JSON object", "body")
     return body
-
-
-def refusal_answer(error: OverreadError) -> Response:
-    """Answer to an act that cannot be done; what the disk says stays in the server."""
-    if not isinstance(error, RefusalError):
-        return JSONResponse({"error": "the room cannot do this now; tell its owner", "code": "room"}, 503)
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooOftenError) else None
-    return JSONResponse({"error": str(error), "code": error.code, **error.more}, error.status, headers)
 
 
 # Connections at once; thirty readers' browsers have six each at most.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from overread.apps.room._pixels import ViewerPictures
-from overread.apps.room._store import Act, RefusalError, Store, timestamp
+from overread.apps.room._store import VALUES, Act, RefusalError, Store, timestamp
 from overread.apps.room._values import check_id, check_mark, read_confidence, read_flag, read_text, read_whole
 
 LARGEST_VERSION = 2**31
@@ -15,7 +15,7 @@ LARGEST_VERSION = 2**31
 LARGEST_MARKS = 200
 # One report of time covers at most this; pages send it every few seconds.
 LARGEST_MS = 3_600_000
-MARK_COLUMNS = ("x", "y", "rx", "ry", "angle", "confidence", "label", "comment", "origin", "detection")
+MARK_COLUMNS = (*VALUES, "origin", "detection")
 # Columns that keep "nothing suspicious" of a phase.
 CLEAR = {"unaided": "clear", "aided": "aided_clear"}
 OWN_ITEM = (
@@ -30,20 +30,10 @@ class Items:
 
     def __init__(self, store: Store, pictures: ViewerPictures, labels: Sequence[str]) -> None:
         self._store, self._pictures, self._labels = store, pictures, tuple(labels)
-        self._works: dict[str, Callable[[sqlite3.Connection, Act, sqlite3.Row], None]] = {
-            "mark": self._put_mark,
-            "delete": _delete_mark,
-            "nothing": _say_nothing,
-            "comment": _put_comment,
-            "lock": _lock,
-            "decide": _decide,
-            "finish": _finish,
-        }
 
     def find(self, person: str, item: str) -> sqlite3.Row:
         """Look up an item of a person."""
-        rows = self._store.rows(OWN_ITEM, (item, person))
-        return _check_turn(rows[0] if rows else None)
+        return _check_turn(self._store.rows(OWN_ITEM, (item, person)))
 
     def worklist(self, person: str) -> list[dict[str, Any]]:
         """List a person's items in their order."""
@@ -58,19 +48,9 @@ class Items:
                 "position": number,
                 "state": _state_of(row),
                 "kind": "second" if row["mode"] == "aided" else row["kind"],
-                "phase": row["phase"],
             }
             for number, row in enumerate(rows, start=1)
         ]
-
-    def progress(self, person: str) -> dict[str, int]:
-        """Count a person's items, and those that are done."""
-        row = self._store.rows(
-            "SELECT coalesce(sum(phase = 'done'), 0) AS done, count(*) AS total FROM items "
-            "WHERE person = ? AND kind != 'imported'",
-            (person,),
-        )[0]
-        return dict(row)
 
     def describe(self, person: str, item: str) -> dict[str, Any]:
         """Return the state of an item, without the picture and what is shown later."""
@@ -79,34 +59,21 @@ class Items:
     def state(self, row: sqlite3.Row) -> dict[str, Any]:
         """Return the state of an item that was looked up."""
         shown = "unaided" if row["phase"] == "unaided" or row["mode"] == "unaided" else "aided"
-        number = self._store.rows(
-            "SELECT count(*) FROM items WHERE person = ? AND kind != 'imported' AND "
-            "(mode = 'aided', position) <= (? = 'aided', ?)",
-            (row["person"], row["mode"], row["position"]),
-        )[0][0]
         marks = self._store.rows(
             f"SELECT mark AS id, {', '.join(MARK_COLUMNS)} FROM marks WHERE item = ? AND phase = ? ORDER BY rowid",
             (row["item"], shown),
         )
         return {
-            "item": row["item"],
-            "position": number,
-            "kind": row["kind"],
-            "phase": row["phase"],
-            "version": row["version"],
+            **{name: row[name] for name in ("item", "kind", "phase", "version", "comment")},
             "marks": [dict(mark) for mark in marks],
             "nothing": bool(row[CLEAR[shown]]),
-            "comment": row["comment"],
         }
 
     def open(self, person: str, item: str) -> None:
         """Note that an item was looked at for the first time."""
-        if self.find(person, item)["opened"] is not None:
-            return
-        with self._store.transaction() as database:
-            database.execute(
-                "UPDATE items SET opened = ? WHERE item = ? AND opened IS NULL", (timestamp(), item)
-            )
+        if self.find(person, item)["opened"] is None:
+            query = "UPDATE items SET opened = ? WHERE item = ? AND opened IS NULL"
+            self._store.change(query, (timestamp(), item))
 
     def do(self, act: Act) -> dict[str, Any]:
         """Do an act on an item that is open and that the page knows as it is; the version moves on by one.
@@ -115,17 +82,19 @@ class Items:
         """
 
         def work(database: sqlite3.Connection) -> dict[str, Any]:
-            row = _check_turn(database.execute(OWN_ITEM, (act.item, act.person)).fetchone())
+            row = _check_turn(database.execute(OWN_ITEM, (act.item, act.person)).fetchall())
             if act.what == "time":
                 _add_time(database, act, row)
                 return {"version": row["version"]}
             if row["phase"] == "done":
                 raise RefusalError("this image is done and cannot be changed", "locked", 409)
-            if act.body.get("version") is not None:
-                known = read_whole(act.body, "version", LARGEST_VERSION)
-                if known != row["version"]:
-                    raise RefusalError("this image was changed elsewhere", "moved", 409)
-            self._works[act.what](database, act, row)
+            known = act.body.get("version")
+            if known is not None and read_whole(act.body, "version", LARGEST_VERSION) != row["version"]:
+                raise RefusalError("this image was changed elsewhere", "moved", 409)
+            if act.what == "mark":
+                self._put_mark(database, act, row)
+            else:
+                WORKS[act.what](database, act, row)
             _update(database, act.item, version=row["version"] + 1)
             return {"version": row["version"] + 1}
 
@@ -142,8 +111,8 @@ class Items:
         present = _find_mark(database, row, mark)
         if present is None:
             _refuse_too_many(database, row)
-        origin = {"origin": "drawn", "detection": None} if present is None else dict(present)
-        _insert_mark(database, row, mark, {**values, **origin})
+            present = {"origin": "drawn", "detection": None}
+        _insert_mark(database, row, mark, {**values, **present})
         _update(database, act.item, **{CLEAR[row["phase"]]: 0})
 
 
@@ -159,8 +128,8 @@ def _delete_mark(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> No
     found = _find_mark(database, row, mark)
     if found is None:
         raise RefusalError("there is no such mark", "unknown", 404)
-    place = (act.item, row["phase"], mark)
-    database.execute("DELETE FROM marks WHERE item = ? AND phase = ? AND mark = ?", place)
+    query = "DELETE FROM marks WHERE item = ? AND phase = ? AND mark = ?"
+    database.execute(query, (act.item, row["phase"], mark))
     database.execute("DELETE FROM decisions WHERE item = ? AND detection = ?", (act.item, found["detection"]))
 
 
@@ -181,11 +150,9 @@ def _add_time(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
     """Add what was spent on the image, and apart from it the pauses."""
     # Time that arrives late, after the image is done, belongs to its last phase.
     prefix = "aided_" if row["mode"] != "unaided" and row["phase"] != "unaided" else ""
-    spent = {
-        prefix + name: row[prefix + name] + read_whole(act.body, name, LARGEST_MS)
-        for name in ("active_ms", "paused_ms")
-    }
-    _update(database, act.item, **spent)
+    for name in ("active_ms", "paused_ms"):
+        total = row[prefix + name] + read_whole(act.body, name, LARGEST_MS)
+        _update(database, act.item, **{prefix + name: total})
 
 
 def _lock(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
@@ -210,11 +177,11 @@ def _finish(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
     """End the aided reading, when each detection is decided."""
     if row["phase"] != "aided":
         raise RefusalError("the reading with the detector has not begun", "phase", 409)
-    open_ones = database.execute(
+    query = (
         "SELECT count(*) FROM detections WHERE image_id = ? AND detection NOT IN "
-        "(SELECT detection FROM decisions WHERE item = ?)",
-        (row["image_id"], act.item),
-    ).fetchone()[0]
+        "(SELECT detection FROM decisions WHERE item = ?)"
+    )
+    (open_ones,) = database.execute(query, (row["image_id"], act.item)).fetchone()
     if open_ones:
         raise RefusalError(f"{open_ones} of the detector's marks are not decided", "undecided")
     _refuse_unsaid(database, row)
@@ -229,16 +196,12 @@ def _decide(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
     mark = check_id(act.body.get("mark") or act.op, "the id of a mark")
     if row["phase"] != "aided":
         raise RefusalError("the detector's marks are shown after the reading is locked", "phase", 409)
-    place = (row["image_id"], act.body["detection"])
-    found = database.execute(
-        "SELECT x, y, rx, ry, angle, detection FROM detections WHERE image_id = ? AND detection = ?", place
-    ).fetchone()
+    query = "SELECT x, y, rx, ry, angle, detection FROM detections WHERE image_id = ? AND detection = ?"
+    found = database.execute(query, (row["image_id"], act.body["detection"])).fetchone()
     if found is None:
         raise RefusalError("there is no such mark of the detector", "unknown", 404)
-    database.execute(
-        "DELETE FROM marks WHERE item = ? AND phase = 'aided' AND detection = ?",
-        (act.item, found["detection"]),
-    )
+    query = "DELETE FROM marks WHERE item = ? AND phase = 'aided' AND detection = ?"
+    database.execute(query, (act.item, found["detection"]))
     if decision == "accept":
         _refuse_too_many(database, row)
         if _find_mark(database, row, mark) is not None:
@@ -246,16 +209,25 @@ def _decide(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
         values = {"confidence": read_confidence(act.body), "label": None, "comment": "", "origin": "accepted"}
         _insert_mark(database, row, mark, {**dict(found), **values})
         _update(database, act.item, aided_clear=0)
-    database.execute(
-        "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)",
-        (act.item, found["detection"], decision, reason),
-    )
+    kept = (act.item, found["detection"], decision, reason)
+    database.execute("INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)", kept)
 
 
-def _check_turn(row: sqlite3.Row | None) -> sqlite3.Row:
+WORKS: dict[str, Callable[[sqlite3.Connection, Act, sqlite3.Row], None]] = {
+    "delete": _delete_mark,
+    "nothing": _say_nothing,
+    "comment": _put_comment,
+    "lock": _lock,
+    "decide": _decide,
+    "finish": _finish,
+}
+
+
+def _check_turn(rows: list[Any]) -> sqlite3.Row:
     """Refuse what is not the person's, and a reading with the detector before all those without it are done."""
-    if row is None:
+    if not rows:
         raise RefusalError("there is no such image on your list", "unknown", 404)
+    (row,) = rows
     if row["mode"] == "aided" and row["n_before"]:
         left = "1 image is left" if row["n_before"] == 1 else f"{row['n_before']} images are left"
         raise RefusalError(f"comes after the reading without the detector; {left}", "later", 403)

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from overread.apps.room._store import Act, Store, digest_text, log_act, timestamp
+from overread.apps.room._store import Store, digest_text, log_event, timestamp
 from overread.errors import UsageError
 from overread.tables import likeness_of
 
@@ -56,7 +56,7 @@ def add_person(store: Store, name: str, role: str) -> str:
             (name, role, digest_text(secret), timestamp()),
         )
         database.execute("DELETE FROM sessions WHERE person = ?", (name,))
-        log_act(database, Act(name, "", "link", "", {"role": role}))
+        log_event(database, "link", name, {"role": role})
     return secret
 
 
@@ -70,14 +70,13 @@ def revoke(store: Store, name: str) -> None:
         if changed.rowcount != 1:
             raise UsageError(f"{name!r}: nobody of this name has a link")
         database.execute("DELETE FROM sessions WHERE person = ?", (name,))
-        log_act(database, Act(name, "", "revoke", "", {}))
+        log_event(database, "revoke", name)
 
 
 def list_people(store: Store, role: str, condition: str = "TRUE") -> list[str]:
     """Names of those with a role, in the order in which they came."""
     query = f"SELECT person FROM people WHERE role = ? AND {condition} ORDER BY created, person"
-    rows = store.rows(query, (role,))
-    return [row["person"] for row in rows]
+    return [person for (person,) in store.rows(query, (role,))]
 
 
 def enter(store: Store, secret: str) -> tuple[str, Person] | None:
@@ -85,14 +84,14 @@ def enter(store: Store, secret: str) -> tuple[str, Person] | None:
     found = store.rows("SELECT person, role FROM people WHERE secret = ?", (digest_text(secret),))
     if not found:
         return None
-    token = secrets.token_urlsafe(SECRET_BYTES)
-    name, now = found[0]["person"], timestamp()
+    ((name, role),) = found
+    token, now = secrets.token_urlsafe(SECRET_BYTES), timestamp()
     with store.transaction() as database:
         oldest = (datetime.now(UTC) - LONGEST_SESSION).isoformat(timespec="milliseconds")
         database.execute("DELETE FROM sessions WHERE created < ?", (oldest,))
         database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", (digest_text(token), name, now, now))
-        log_act(database, Act(name, "", "enter", "", {}))
-    return token, Person(name, found[0]["role"], _csrf_of(token))
+        log_event(database, "enter", name)
+    return token, Person(name, role, _csrf_of(token))
 
 
 def find_session(store: Store, token: str) -> Person | None:
@@ -110,17 +109,13 @@ def find_session(store: Store, token: str) -> Person | None:
         end_session(store, token)
         return None
     if now - seen > SEEN_EVERY:
-        with store.transaction() as database:
-            database.execute(
-                "UPDATE sessions SET seen = ? WHERE token = ?", (timestamp(), digest_text(token))
-            )
+        store.change("UPDATE sessions SET seen = ? WHERE token = ?", (timestamp(), digest_text(token)))
     return Person(row["person"], row["role"], _csrf_of(token))
 
 
 def end_session(store: Store, token: str) -> None:
     """End a session."""
-    with store.transaction() as database:
-        database.execute("DELETE FROM sessions WHERE token = ?", (digest_text(token),))
+    store.change("DELETE FROM sessions WHERE token = ?", (digest_text(token),))
 
 
 def _csrf_of(token: str) -> str:

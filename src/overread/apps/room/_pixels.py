@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from overread._terminal import count_steps
@@ -87,10 +86,8 @@ class ViewerPictures:
 
         A file that is another one than somebody has read is refused, and nothing is changed then.
         """
-        known = {
-            row["image_id"]: row["signature"]
-            for row in self._store.rows("SELECT image_id, signature FROM pictures WHERE kind = ?", (kind,))
-        }
+        query = "SELECT image_id, signature FROM pictures WHERE kind = ?"
+        known: dict[str, str] = dict(self._store.rows(query, (kind,)))
         bad: dict[str, str] = {}
         new, changed = [], []
         for image_id, file in self._files[kind].items():
@@ -101,7 +98,14 @@ class ViewerPictures:
                 new.append(image_id)
                 if image_id in known and not _is_same(file, known[image_id]):
                     changed.append(image_id)
-        self._refuse_other_files(kind, changed)
+        # The marks of somebody who has read an image belong to the picture that they saw.
+        read = {image for (image,) in self._store.rows(READ, (kind,))} & set(changed)
+        if read:
+            raise ImageError(
+                f"{self._files[kind][min(read)].path}: has changed since somebody read image {min(read)!r} "
+                f"({len(read)} such); the readings are kept (put the file back as it was, or give the new one an "
+                "image_id of its own)"
+            )
         for image_id in count_steps("images", new):
             try:
                 self._store.insert("pictures", [_facts_row(kind, image_id, self._files[kind][image_id])])
@@ -115,16 +119,6 @@ class ViewerPictures:
                     database.executemany(f"DELETE FROM {table} WHERE image_id = ?", values)
         return bad
 
-    def _refuse_other_files(self, kind: str, changed: list[str]) -> None:
-        """Refuse files that are not those that somebody has read: their marks belong to another picture."""
-        read = {row["image_id"] for row in self._store.rows(READ, (kind,))} & set(changed)
-        if read:
-            first = self._files[kind][min(read)].path
-            raise ImageError(
-                f"{first}: has changed since somebody read image {min(read)!r} ({len(read)} such); the "
-                "readings are kept (put the file back as it was, or give the new one an image_id of its own)"
-            )
-
     def of_both_kinds(self) -> list[tuple[str, str]]:
         """Pairs of a training image and an image to read whose files hold the same bytes."""
         rows = self._store.rows(
@@ -132,7 +126,7 @@ class ViewerPictures:
             "substr(known.signature, -64) = substr(pictures.signature, -64) WHERE known.kind = 'training' AND "
             "pictures.kind = 'reading' ORDER BY known.image_id"
         )
-        return [(row["trained"], row["read"]) for row in rows if row["trained"] in self._files["training"]]
+        return [(trained, read) for trained, read in rows if trained in self._files["training"]]
 
     def facts(self, kind: str, image_id: str) -> dict[str, Any]:
         """Return what a viewer has to know of a picture before it has the pixels."""
@@ -140,11 +134,8 @@ class ViewerPictures:
         colour = row["channels"] == 3
         sides = {"left": row["left_side"], "right": row["right_side"]}
         return {
-            "width": row["width"],
-            "height": row["height"],
+            **{name: row[name] for name in ("width", "height", "channels", "bits")},
             "mm_per_px": {"x": row["mm_x"], "y": row["mm_y"]},
-            "channels": row["channels"],
-            "bits": row["bits"],
             "window": None if colour else {"center": row["window_center"], "width": row["window_width"]},
             "invert": bool(row["inverted"]),
             "left_right": sides if row["left_side"] else None,
@@ -152,10 +143,8 @@ class ViewerPictures:
 
     def row(self, kind: str, image_id: str) -> Any:
         """Return the stored facts of a picture."""
-        rows = self._store.rows(
-            "SELECT * FROM pictures WHERE kind = ? AND image_id = ?",
-            ("training" if kind == "training" else "reading", image_id),
-        )
+        values = ("training" if kind == "training" else "reading", image_id)
+        rows = self._store.rows("SELECT * FROM pictures WHERE kind = ? AND image_id = ?", values)
         if not rows:
             raise RefusalError(CANNOT_BE_SHOWN, "image", 404)
         return rows[0]
@@ -164,19 +153,17 @@ class ViewerPictures:
         """Refuse to show another picture than the one whose facts are known, and that others have read."""
         signature = self.row(kind, image_id)["signature"]
         file = self._files[kind].get(image_id)
-        state = None if file is None else _state_of(file)
+        state = file and _state_of(file)
         if file is None or state is None:
             raise RefusalError(CANNOT_BE_SHOWN, "image", 404)
         if signature.startswith(f"{state}:"):
             return
         if not _is_same(file, signature):
-            told = "the file of this image has changed since the room was opened; tell the study's owner"
-            raise RefusalError(told, "image", 404)
-        with self._store.transaction() as database:
-            database.execute(
-                "UPDATE pictures SET signature = ? WHERE kind = ? AND image_id = ?",
-                (f"{state}:{signature.rpartition(':')[2]}", kind, image_id),
-            )
+            changed = "the file of this image has changed since the room was opened; tell the study's owner"
+            raise RefusalError(changed, "image", 404)
+        touched = f"{state}:{signature.rpartition(':')[2]}"
+        query = "UPDATE pictures SET signature = ? WHERE kind = ? AND image_id = ?"
+        self._store.change(query, (touched, kind, image_id))
 
     def content(self, kind: str, image_id: str, *, zipped: bool = False) -> bytes:
         """Pixels as they go over the wire: little-endian uint16, or uint8 of red, green, blue; row by row."""
@@ -190,7 +177,14 @@ class ViewerPictures:
             plain = plain or self._decode(kind, image_id)
             if zipped:
                 packed = packed or gzip.compress(plain, GZIP_LEVEL)
-            self._keep(key, (plain, packed))
+            with self._lock:
+                self._shelf[key] = (plain, packed)
+                size = sum(len(plain) + len(packed) for plain, packed in self._shelf.values())
+                # What was not looked at longest goes.
+                while size > LARGEST_SHELF and len(self._shelf) > 1:
+                    old, gone = self._shelf.popitem(last=False)
+                    size -= sum(map(len, gone))
+                    self._busy.pop(old, None)
             return packed if zipped else plain
 
     def _decode(self, kind: str, image_id: str) -> bytes:
@@ -200,17 +194,7 @@ class ViewerPictures:
             except (ImageError, StorageError) as error:
                 # The text names a path of the owner's machine, which is nothing for a reader.
                 raise RefusalError(CANNOT_BE_SHOWN, "image", 404) from error
-        return np.ascontiguousarray(pixels).astype(pixels.dtype.newbyteorder("<"), copy=False).tobytes()
-
-    def _keep(self, key: tuple[str, str], found: tuple[bytes, bytes]) -> None:
-        """Put pixels on the shelf and take down what was not looked at longest."""
-        with self._lock:
-            self._shelf[key] = found
-            size = sum(len(plain) + len(packed) for plain, packed in self._shelf.values())
-            while size > LARGEST_SHELF and len(self._shelf) > 1:
-                old, gone = self._shelf.popitem(last=False)
-                size -= sum(map(len, gone))
-                self._busy.pop(old, None)
+        return pixels.astype(pixels.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def _state_of(file: ShownFile) -> str | None:

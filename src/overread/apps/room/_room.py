@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -21,25 +21,15 @@ from overread.apps.room._adjudication import (
 from overread.apps.room._agreement import describe_agreement
 from overread.apps.room._items import Items
 from overread.apps.room._people import LONGEST_NAME, list_people
-from overread.apps.room._pixels import ViewerPictures, list_images, read_images
-from overread.apps.room._second_reading import keep_detections, rate_marks, shown_detections
+from overread.apps.room._pixels import ViewerPictures, list_images
+from overread.apps.room._second_reading import images_detected, keep_detections, shown_detections
 from overread.apps.room._store import ROOM_FILE, Store
 from overread.apps.room._tables import export_tables
 from overread.apps.room._worklists import Design, Plan, TrainingSet, fill_worklists
 from overread.errors import StorageError, UsageError
 from overread.files import no_folder
 from overread.marks import ids_of_dropped
-from overread.study import MarkRate
 from overread.truth import ADJUDICATION_FILE
-
-
-@dataclass(frozen=True)
-class Readiness:
-    """What preparing a room gave: images left out with the reason, new presentations by reader, a detector's marks."""
-
-    bad_images: dict[str, str]
-    added: dict[str, int]
-    marks: MarkRate | None
 
 
 class Room:
@@ -49,11 +39,12 @@ class Room:
         self.folder, self.store = folder, store
         self.images = list_images(folder)
         kept = store.setting("training")
-        self.training_folder = training or (None if kept is None else folder / kept)
+        self.training_folder = training or (kept and folder / kept)
         self.training_images = {} if self.training_folder is None else list_images(self.training_folder)
         self.pictures = ViewerPictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
         self.items = Items(store, self.pictures, self.labels)
+        self.adjudication = Adjudication(store, folder)
         self._find_agreement = lru_cache(maxsize=1)(self._compute_agreement)
 
     @cached_property
@@ -61,21 +52,10 @@ class Room:
         """Name of the study."""
         return study_name(self.folder)
 
-    @cached_property
-    def adjudication(self) -> Adjudication:
-        """What chairs see and decide."""
-        return Adjudication(self.store, self.folder)
-
-    @property
-    def images_table(self) -> pd.DataFrame:
-        """The study's table of images."""
-        return read_images(self.folder)
-
     @property
     def plan(self) -> Plan:
         """How the images are given to the readers."""
-        kept = self.store.setting("plan")
-        return Plan() if kept is None else Plan(**kept)
+        return Plan(**(self.store.setting("plan") or {}))
 
     @cached_property
     def training(self) -> TrainingSet | None:
@@ -127,8 +107,7 @@ class Room:
         bad = self.pictures.prepare("reading")
         bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
         # The feedback of a training image that is read, too, would show what others marked.
-        both = self.pictures.of_both_kinds()
-        if both:
+        if both := self.pictures.of_both_kinds():
             trained, read = both[0]
             raise UsageError(
                 f"{self.training_images[trained].path}: is image {read!r}, which readers have on their worklists "
@@ -143,8 +122,13 @@ class Room:
             self.change_plan(design="independent" if self.has_worklists else "sequential")
         return bad
 
-    def prepare(self, detector: Path | None = None, fp: float | None = None) -> Readiness:
-        """Make everything ready: facts of the images, the detector's marks, worklists of the readers."""
+    def prepare(
+        self, detector: Path | None = None, fp: float | None = None
+    ) -> tuple[dict[str, str], dict[str, int]]:
+        """Make everything ready: facts of the images, the detector's marks, worklists of the readers.
+
+        Return the reason by image that is left out, and the number of new presentations by reader.
+        """
         bad = self.prepare_pictures()
         if detector is not None:
             bad |= self.keep_detector(detector, fp)
@@ -162,13 +146,13 @@ class Room:
         trained = [image for image in self.training_images if f"training {image}" not in bad]
         added = fill_worklists(self.store, usable, trained, readers, self.plan)
         self.store.checkpoint()
-        return Readiness(bad, added, rate_marks(self.store))
+        return bad, added
 
     def _refuse_undetected(self, bad: dict[str, str]) -> None:
         """Refuse images that are new since the detector was run: its silence would look like a finding."""
         if self.store.setting("detector") is None:
             raise UsageError(f"--design {self.plan.design}: needs a --detector")
-        done = {row["image_id"] for row in self.store.rows("SELECT image_id FROM detected")}
+        done = images_detected(self.store)
         new = [image for image in self.images if image not in done and image not in bad]
         if new:
             raise UsageError(
@@ -187,10 +171,8 @@ class Room:
         if row["mode"] != "unaided" and row["phase"] != "unaided":
             state["detections"] = shown_detections(self.store, item, row["image_id"])
         if row["kind"] == "training" and row["phase"] == "done" and self.training is not None:
-            size = state["mm_per_px"]
-            state["feedback"] = self.training.feedback(
-                row["image_id"], state["marks"], (size["x"], size["y"])
-            )
+            size = tuple(state["mm_per_px"].values())
+            state["feedback"] = self.training.feedback(row["image_id"], state["marks"], size)
         return state
 
     def agreement(self) -> dict[str, Any] | None:
@@ -202,11 +184,11 @@ class Room:
 
     def export(self) -> list[Path]:
         """Write the tables into the study."""
-        extra = {}
-        if self.store.rows("SELECT 1 FROM adjudications LIMIT 1"):
-            decisions = self.adjudication.table()
-            extra = {ADJUDICATION_FILE: decisions} if len(decisions) else {}
-        return export_tables(self.store, self.folder, extra)
+        decided = self.store.rows("SELECT 1 FROM adjudications LIMIT 1")
+        decisions = self.adjudication.table() if decided else pd.DataFrame()
+        return export_tables(
+            self.store, self.folder, {} if decisions.empty else {ADJUDICATION_FILE: decisions}
+        )
 
 
 def open_room(folder: Path) -> Room:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from overread._terminal import count_steps
 from overread.apps.room._pixels import ShownFile
-from overread.apps.room._store import Store
+from overread.apps.room._store import ELLIPSE, Store
 from overread.apps.room._tables import ellipses_in_pixels
 from overread.errors import DataWarning, OverreadError, TableError, UsageError
 from overread.files import digest_of_file
@@ -46,11 +46,7 @@ def keep_detections(
     digest, kept, is_table = digest_of_file(place), store.setting("detector"), place.suffix in TABLE_ENDINGS
     if kept is not None and (kept[0] != digest or not (is_table or fp in (None, kept[1]))):
         raise UsageError(f"{place}: the room has another detector, or another --fp; one room keeps to one")
-    done = {row["image_id"] for row in store.rows("SELECT image_id FROM detected")}
-    sizes = {
-        row["image_id"]: (row["mm_x"], row["mm_y"])
-        for row in store.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
-    }
+    done, sizes = images_detected(store), store.spacings()
     todo = {image: files[image] for image in files if image in sizes and image not in done}
     if is_table:
         tables = read_detections(place, files, dropped)
@@ -64,10 +60,14 @@ def keep_detections(
 
     model = Detector.read(place)
     point = model.operating_point(fp if kept is None else kept[1])
-    request = Request(model, point.fp_target)
     store.set_setting("detector", [digest, point.fp_target])
     store.set_setting("locked_at", point.record())
-    return _detect_all(store, request, todo, sizes)
+    return _detect_all(store, Request(model, point.fp_target), todo, sizes)
+
+
+def images_detected(store: Store) -> set[str]:
+    """Images that the room's detector has seen."""
+    return {image for (image,) in store.rows("SELECT image_id FROM detected")}
 
 
 def _detect_all(
@@ -148,7 +148,7 @@ def _insert_detections(
         radius = lengths["radius"]
         circles = lengths.assign(semi_major=radius, semi_minor=radius, angle_deg=0.0)
         pixels = ellipses_in_pixels(named(circles, unit), mm_per_px)
-        rows = pd.DataFrame(pixels, columns=["x", "y", "rx", "ry", "angle"])
+        rows = pd.DataFrame(pixels, columns=list(ELLIPSE))
         rows.insert(0, "image_id", image)
         rows.insert(1, "detection", [f"D{number + 1}" for number in range(len(rows))])
         rows["score"] = found["score"].to_numpy(float)
@@ -166,7 +166,7 @@ def shown_detections(store: Store, item: str, image: str) -> list[dict[str, Any]
         "decisions.detection = detections.detection AND decisions.item = ? WHERE image_id = ? ORDER BY score DESC",
         (item, image),
     )
-    names = ("x", "y", "rx", "ry", "angle", "score", "probability", "decision")
+    names = (*ELLIPSE, "score", "probability", "decision")
     return [
         {"id": row["detection"], **{name: row[name] for name in names}, "reason": row["reason"] or ""}
         for row in rows

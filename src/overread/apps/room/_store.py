@@ -7,7 +7,7 @@ import json
 import sqlite3
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,8 @@ from overread.files import Database
 ROOM_FILE = "reading/room.sqlite"
 """Path of the store in the study's folder."""
 
+# Columns of an ellipse in pixels, as the page has it.
+ELLIPSE = ("x", "y", "rx", "ry", "angle")
 VERSION = 1
 # Says that the file is left without a write-ahead log when the room is closed, as rooms of version 0.2 were not.
 ROOM = int.from_bytes(b"ovrd", "big")
@@ -110,20 +112,22 @@ class RefusalError(InvalidInputError):
         For the page: ``"moved"``, ``"locked"``, ``"value"``, ...
     status
         Of the HTTP answer.
+
+    Attributes
+    ----------
     more
         Further fields of the answer.
     """
 
-    def __init__(
-        self, message: str, code: str = "value", status: int = 422, more: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, message: str, code: str = "value", status: int = 422) -> None:
         super().__init__(message)
-        self.code, self.status, self.more = code, status, dict(more or {})
+        self.code, self.status = code, status
+        self.more: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
 class Act:
-    """One act of a person: its id, by which a repeated one is told, and all that was asked."""
+    """One act of a person: its id, by which a repeated one is known, and all that was asked."""
 
     person: str
     op: str
@@ -155,7 +159,8 @@ class Store(Database):
             self.close()
             raise FormatError(f"{path}: is damaged or not complete: {damage} (put a backup of the file back)")
         if known and lost:
-            self.note("", "without its write-ahead log")
+            with self.transaction() as database:
+                log_event(database, "without its write-ahead log")
             warnings.warn(
                 f"{path}: was not closed, and {path.name}-wal is not beside it, or this is a copy made while the room "
                 "was open: all readings that were locked are here, what was done after the last lock may be lost",
@@ -164,11 +169,16 @@ class Store(Database):
             )
 
     def close(self) -> None:
-        """Let go of the file; who is the last leaves all in one file, which says that nothing is missing."""
+        """Let go of the file; the last process leaves all in one file, which says that nothing is missing."""
         with self._lock, suppress(sqlite3.Error):
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA journal_mode = DELETE")
         super().close()
+
+    def change(self, query: str, values: Sequence[Any]) -> None:
+        """Do one statement in a transaction of its own."""
+        with self.transaction() as database:
+            database.execute(query, values)
 
     def do_once(self, act: Act, work: Callable[[sqlite3.Connection], dict[str, Any]]) -> dict[str, Any]:
         """Do an act and log it in one transaction; done before, give the answer that it got then."""
@@ -182,16 +192,10 @@ class Store(Database):
                 answer: dict[str, Any] = json.loads(found["answer"])
                 return answer
             answer = work(database)
-            database.execute(
-                "INSERT INTO acts VALUES (?, ?, ?, ?)", (act.person, act.op, act.request, json.dumps(answer))
-            )
-            log_act(database, act)
+            done = (act.person, act.op, act.request, json.dumps(answer))
+            database.execute("INSERT INTO acts VALUES (?, ?, ?, ?)", done)
+            _log(database, act)
             return answer
-
-    def note(self, person: str, what: str, body: Mapping[str, Any] | None = None) -> None:
-        """Log what happened outside of a reader's act."""
-        with self.transaction() as database:
-            log_act(database, Act(person, "", what, "", body or {}))
 
     def setting(self, name: str) -> Any:
         """Value of a setting, None where it was never set."""
@@ -203,16 +207,11 @@ class Store(Database):
         if self.setting(name) == value:
             return
         with self.transaction() as database:
-            database.execute(
-                "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (name, json.dumps(value)),
-            )
-            log_act(database, Act("", "", "setting", "", {name: value}))
+            database.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, json.dumps(value)))
+            log_event(database, "setting", body={name: value})
 
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows, all or none, each with the same columns; those that are there are replaced."""
-        if not rows:
-            return
+        """Add rows, at least one, all or none, each with the same columns; those that are there are replaced."""
         names = list(rows[0])
         places = ", ".join("?" * len(names))
         with self.transaction() as database:
@@ -220,6 +219,11 @@ class Store(Database):
                 f"INSERT OR REPLACE INTO {table} ({', '.join(names)}) VALUES ({places})",
                 [tuple(row[name] for name in names) for row in rows],
             )
+
+    def spacings(self) -> dict[str, tuple[float, float]]:
+        """Size of a pixel in mm, along x and y, of each image that can be read."""
+        rows = self.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
+        return {image: (x, y) for image, x, y in rows}
 
 
 def _refuse_torn(path: Path) -> bool:
@@ -243,12 +247,19 @@ def _refuse_torn(path: Path) -> bool:
     return not log.exists() and head[18:] == b"\x02"
 
 
-def log_act(database: sqlite3.Connection, act: Act) -> None:
+def _log(database: sqlite3.Connection, act: Act) -> None:
     """Add a line to the log."""
     database.execute(
         "INSERT INTO log (at, person, what, item, op, body) VALUES (?, ?, ?, ?, ?, ?)",
         (timestamp(), act.person, act.what, act.item, act.op, json.dumps(dict(act.body), sort_keys=True)),
     )
+
+
+def log_event(
+    database: sqlite3.Connection, what: str, person: str = "", body: Mapping[str, Any] | None = None
+) -> None:
+    """Log what happened outside of a reader's act."""
+    _log(database, Act(person, "", what, "", body or {}))
 
 
 def timestamp() -> str:
@@ -261,10 +272,9 @@ def digest_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-VALUES = ("x", "y", "rx", "ry", "angle", "confidence", "label", "comment")
+VALUES = (*ELLIPSE, "confidence", "label", "comment")
 # Acts that do not move on the version of an item.
 OTHER_ACTS = ("time", "adjudicate")
-Mark = dict[str, Any]
 
 
 def find_damage(database: sqlite3.Connection) -> str | None:
@@ -284,46 +294,54 @@ def find_damage(database: sqlite3.Connection) -> str | None:
 
 def _compare_with_log(database: sqlite3.Connection) -> Iterator[str]:
     """Do the acts of the log again, and say in which rows the tables differ."""
-    items = {row["item"]: row for row in database.execute("SELECT item, mode, kind, version FROM items")}
-    told = Told({item: row["mode"] for item, row in items.items()})
-    for row in database.execute("SELECT person, what, item, op, body FROM log ORDER BY number"):
-        told.take(row["person"], row["what"], row["item"], row["op"], json.loads(row["body"]))
-    for item in told.items - items.keys():
+
+    def rows(query: str) -> list[Any]:
+        return database.execute(query).fetchall()
+
+    told = Told(dict(rows("SELECT item, mode FROM items")))
+    for what, person, item, op, body in rows("SELECT what, person, item, op, body FROM log ORDER BY number"):
+        told.take(what, person, item, op, json.loads(body))
+    versions = dict(rows("SELECT item, version FROM items"))
+    for item in told.items - versions.keys():
         yield f"item {item} of a worklist is not there"
-    for item, row in items.items():
-        if row["version"] != told.versions[item]:
-            yield f"item {item} was changed {row['version']} times, by the log {told.versions[item]} times"
-    people = {row["person"]: row["role"] for row in database.execute("SELECT person, role FROM people")}
-    settings = {row["name"]: json.loads(row["value"]) for row in database.execute("SELECT * FROM settings")}
-    for expected, found in ((told.people, people), (told.settings, settings)):
+    for item, version in versions.items():
+        if version != told.versions[item]:
+            yield f"item {item} was changed {version} times, by the log {told.versions[item]} times"
+    settings = {name: json.loads(value) for name, value in rows("SELECT name, value FROM settings")}
+    for expected, found in (
+        (told.people, dict(rows("SELECT person, role FROM people"))),
+        (told.settings, settings),
+    ):
         for name, value in expected.items():
             if name not in found or found[name] != value:
                 yield f"{name!r} is not as the log has it"
-    yield from _compare_marks(database, told)
-    n_imported = sum(row["kind"] == "imported" for row in items.values())
-    if told.n_imported not in (None, n_imported):
-        yield f"{n_imported} of {told.n_imported} readings that were taken in are there"
+    yield from _compare_marks(rows("SELECT * FROM marks WHERE origin != 'imported'"), told.marks)
+    for what, query in (
+        ("marks", "SELECT count(*) FROM marks WHERE origin = 'imported'"),
+        ("readings", "SELECT count(*) FROM items WHERE kind = 'imported'"),
+    ):
+        ((count,),) = rows(query)
+        if told.imported.get(what, count) != count:
+            yield f"{count} of {told.imported[what]} {what} that were taken in are there"
     for query, decided in (
         ("SELECT item, detection, decision FROM decisions", told.decisions),
         ("SELECT object, person, decision FROM adjudications", told.adjudications),
     ):
-        if {(row[0], row[1]): row[2] for row in database.execute(query)} != decided:
+        if {(name, other): decision for name, other, decision in rows(query)} != decided:
             yield "the decisions are not those of the log"
 
 
-def _compare_marks(database: sqlite3.Connection, told: Told) -> Iterator[str]:
+# Marks by item and phase, then by their id.
+Marks = defaultdict[tuple[str, str], dict[str, dict[str, Any]]]
+
+
+def _compare_marks(rows: Iterable[Any], told: Marks) -> Iterator[str]:
     """Say which marks are not there, or are not as they were drawn."""
-    found: defaultdict[tuple[str, str], dict[str, Mark]] = defaultdict(dict)
-    n_imported = 0
-    for row in database.execute("SELECT * FROM marks"):
-        if row["origin"] == "imported":
-            n_imported += 1
-        else:
-            found[row["item"], row["phase"]][row["mark"]] = {name: row[name] for name in VALUES}
-    if told.n_imported_marks not in (None, n_imported):
-        yield f"{n_imported} of {told.n_imported_marks} marks that were taken in are there"
-    for place in found.keys() | told.marks.keys():
-        there, expected = found.get(place, {}), told.marks.get(place, {})
+    found: Marks = defaultdict(dict)
+    for row in rows:
+        found[row["item"], row["phase"]][row["mark"]] = dict(row)
+    for place in found.keys() | told.keys():
+        there, expected = found[place], told[place]
         if len(there) != len(expected):
             yield f"item {place[0]} has {len(there)} marks, by the log {len(expected)}"
         for mark, values in expected.items():
@@ -342,49 +360,42 @@ class Told:
         self.people: dict[str, str] = {}
         self.settings: dict[str, Any] = {}
         self.versions: Counter[str] = Counter()
-        self.marks: defaultdict[tuple[str, str], dict[str, Mark]] = defaultdict(dict)
+        self.marks: Marks = defaultdict(dict)
         self.decisions: dict[tuple[str, str], str] = {}
         self.adjudications: dict[tuple[str, str], str] = {}
-        self.n_imported: int | None = None
-        self.n_imported_marks: int | None = None
+        self.imported: dict[str, int] = {}
 
-    def take(self, person: str, what: str, item: str, op: str, body: dict[str, Any]) -> None:
+    def take(self, what: str, person: str, item: str, op: str, body: dict[str, Any]) -> None:
         """Do an act again."""
         if item and what not in OTHER_ACTS:
             self.versions[item] += 1
-        if what == "worklist":
-            self.items.update(body["items"])
-        elif what == "link":
-            self.people[person] = body["role"]
-        elif what == "setting":
-            self.settings |= body
-        elif what == "import":
-            self.n_imported, self.n_imported_marks = body["readings"], body["marks"]
-        elif what == "adjudicate":
-            self.adjudications[item, person] = body["decision"]
-        else:
-            self._read(what, item, op, body)
-
-    def _read(self, what: str, item: str, op: str, body: dict[str, Any]) -> None:
-        """Do an act of a reading again."""
         phase = self._phases.get(item, "unaided")
-        marks = self.marks[item, phase]
-        if what == "mark":
-            marks[body["mark"]] = {name: body.get(name) for name in VALUES} | {
-                "comment": body.get("comment") or ""
-            }
-        elif what == "delete":
-            del marks[body["mark"]]
-            accepted = self._accepted[item]
-            for detection in [one for one, mark in accepted.items() if mark == body["mark"]]:
-                del accepted[detection], self.decisions[item, detection]
-        elif what == "decide":
-            marks.pop(self._accepted[item].pop(body["detection"], ""), None)
-            self.decisions[item, body["detection"]] = body["decision"]
-            if body["decision"] == "accept":
-                mark = self._accepted[item][body["detection"]] = body.get("mark") or op
-                # Its place is the detector's, which the log does not have.
-                marks[mark] = {"confidence": body.get("confidence"), "label": None, "comment": ""}
-        elif what == "lock" and self._modes.get(item) == "sequential":
-            self._phases[item] = "aided"
-            self.marks[item, "aided"] = dict(marks)
+        marks, accepted = self.marks[item, phase], self._accepted[item]
+        match what:
+            case "worklist":
+                self.items.update(body["items"])
+            case "link":
+                self.people[person] = body["role"]
+            case "setting":
+                self.settings |= body
+            case "import":
+                self.imported = body
+            case "adjudicate":
+                self.adjudications[item, person] = body["decision"]
+            case "mark":
+                values = {name: body.get(name) for name in VALUES}
+                marks[body["mark"]] = values | {"comment": body.get("comment") or ""}
+            case "delete":
+                del marks[body["mark"]]
+                for detection in [one for one, mark in accepted.items() if mark == body["mark"]]:
+                    del accepted[detection], self.decisions[item, detection]
+            case "decide":
+                marks.pop(accepted.pop(body["detection"], ""), None)
+                self.decisions[item, body["detection"]] = body["decision"]
+                if body["decision"] == "accept":
+                    mark = accepted[body["detection"]] = body.get("mark") or op
+                    # Its place is the detector's, which the log does not have.
+                    marks[mark] = {"confidence": body.get("confidence"), "label": None, "comment": ""}
+            case "lock" if self._modes.get(item) == "sequential":
+                self._phases[item] = "aided"
+                self.marks[item, "aided"] = dict(marks)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from overread.apps.room._store import Store, digest_text, timestamp
+from overread.apps.room._store import ELLIPSE, Store, digest_text, log_event, timestamp
 from overread.errors import TableError, UsageError
 from overread.files import digest_of_bytes, digest_of_file, write_together
 from overread.marks import ELLIPSE_COLUMNS, MarkSet, find_table, images_from_readings, rescale_ellipses
@@ -25,7 +25,7 @@ CONDITIONS: dict[Arm, str] = {
     "repeats": "presentation = 1 AND mode != 'aided' AND locked IS NOT NULL",
 }
 SITTINGS_FILE = "reading/sittings.csv"
-SITTING_COLUMNS = (
+SITTING_COLUMNS = [
     "image_id",
     "reader_id",
     "arm",
@@ -34,7 +34,7 @@ SITTING_COLUMNS = (
     "paused_s",
     "nothing",
     "comment",
-)
+]
 
 
 def read_arm(store: Store, arm: Arm) -> MarkSet:
@@ -54,8 +54,7 @@ def read_arm(store: Store, arm: Arm) -> MarkSet:
 
 def room_unit(store: Store) -> LengthUnit:
     """Return the unit of a room's tables: px where every pixel is 1 x 1, which says that nothing else is known."""
-    rows = store.rows("SELECT mm_x, mm_y FROM pictures WHERE kind = 'reading'")
-    return "px" if rows and all((row["mm_x"], row["mm_y"]) == (1.0, 1.0) for row in rows) else "mm"
+    return "px" if set(store.spacings().values()) == {(1.0, 1.0)} else "mm"
 
 
 def hit_rule(unit: LengthUnit) -> HitRule:
@@ -76,16 +75,11 @@ def ellipses_in_pixels(marks: pd.DataFrame, mm_per_px: Any) -> np.ndarray[Any, n
 
 def _marks_table(rows: list[Any]) -> pd.DataFrame:
     """Turn marks of the store into a table of marks."""
-    table = pd.DataFrame(
-        {
-            "image_id": pd.Series([row["image_id"] for row in rows], dtype="str"),
-            "reader_id": pd.Series([row["person"] for row in rows], dtype="str"),
-            "mark_id": pd.Series([_mark_id(row) for row in rows], dtype="str"),
-            **dict(zip(ELLIPSE_COLUMNS, mm_rows(rows).T, strict=True)),
-        }
-    )
-    confidence = [np.nan if row["confidence"] is None else row["confidence"] for row in rows]
-    if not np.isnan(confidence).all():
+    names = [(row["image_id"], row["person"], _mark_id(row)) for row in rows]
+    table = pd.DataFrame(names, columns=["image_id", "reader_id", "mark_id"], dtype="str")
+    table[list(ELLIPSE_COLUMNS)] = mm_rows(rows)
+    confidence = pd.Series([row["confidence"] for row in rows], dtype="float64")
+    if confidence.notna().any():
         table["confidence"] = confidence
     labels = [row["label"] or "" for row in rows]
     if any(labels):
@@ -97,7 +91,7 @@ def mm_rows(rows: list[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Ellipses (x, y, a, b, angle) in the room's unit of rows in pixels."""
     if not rows:
         return np.empty((0, 5))
-    pixels = [[row[name] for name in ("x", "y", "rx", "ry", "angle")] for row in rows]
+    pixels = [[row[name] for name in ELLIPSE] for row in rows]
     return rescale_ellipses(pixels, [row["mm_x"] for row in rows], [row["mm_y"] for row in rows])
 
 
@@ -122,15 +116,22 @@ def list_sittings(store: Store) -> pd.DataFrame:
                 times = (active / 1000.0, paused / 1000.0)
                 place = (row["image_id"], row["person"], arm, row["presentation"] + 1)
                 found.append((*place, *times, bool(nothing), row["comment"]))
-    return pd.DataFrame(found, columns=list(SITTING_COLUMNS))
+    return pd.DataFrame(found, columns=SITTING_COLUMNS)
 
 
-def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] | None = None) -> list[Path]:
-    """Write the tables of a room into its study, all or none."""
+def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame]) -> list[Path]:
+    """Write the tables of a room, and further ones, into its study, all or none."""
     unaided = read_arm(store, "unaided")
     if unaided.readings.empty:
         raise UsageError(f"{folder}: nobody has finished a reading yet, so there is nothing to write")
-    _refuse_strange_tables(store, folder)
+    known = {*(store.setting("exported_digests") or []), *(store.setting("imported_digests") or [])}
+    for kind in ("marks", "readings"):
+        present = find_table(folder, kind)
+        if present is not None and digest_of_file(present) not in known:
+            raise TableError(
+                f"{present}: was not written by this room; writing would replace it (take its marks in with "
+                "--import-marks, or move the file away)"
+            )
     raise_for_errors(check_study(unaided.marks, unaided.readings, unaided.images, spelling=False))
     tables: dict[str, pd.DataFrame] = {"marks.csv": unaided.marks, "readings.csv": unaided.readings}
     arms: tuple[Arm, Arm] = ("aided", "repeats")
@@ -140,7 +141,7 @@ def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] 
             (folder / place).mkdir(parents=True, exist_ok=True)
             tables |= {f"{place}/marks.csv": found.marks, f"{place}/readings.csv": found.readings}
     tables[SITTINGS_FILE] = list_sittings(store)
-    tables |= dict(extra or {})
+    tables |= extra
     contents = {name: table_bytes(table, folder / name) for name, table in tables.items()}
     # Before the files: a kill between the two leaves tables that are known as ours, never ones that are refused.
     digests = [digest_of_bytes(contents[name]) for name in ("marks.csv", "readings.csv")]
@@ -151,25 +152,10 @@ def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] 
     return written
 
 
-def _refuse_strange_tables(store: Store, folder: Path) -> None:
-    """Refuse to replace marks and readings that somebody else wrote."""
-    known = {*(store.setting("exported_digests") or []), *(store.setting("imported_digests") or [])}
-    for kind in ("marks", "readings"):
-        present = find_table(folder, kind)
-        if present is not None and digest_of_file(present) not in known:
-            raise TableError(
-                f"{present}: was not written by this room; writing would replace it (take its marks in with "
-                "--import-marks, or move the file away)"
-            )
-
-
 def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
-    """Take in marks and readings that a study has already, as readings that are done."""
+    """Take in marks and readings that a study has already, as readings that are done; return how many there are."""
     found = _read_earlier(folder)
-    begun = {
-        (row["image_id"], row["person"])
-        for row in store.rows("SELECT image_id, person FROM items WHERE kind = 'reading'")
-    }
+    begun = set(map(tuple, store.rows("SELECT image_id, person FROM items WHERE kind = 'reading'")))
     pairs = list(zip(found.readings["image_id"], found.readings["reader_id"], strict=True))
     clash = next((pair for pair in pairs if pair in begun), None)
     if clash is not None:
@@ -177,32 +163,32 @@ def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
             f"image {clash[0]!r} is on the worklist of {clash[1]!r} already; earlier marks are taken in before the "
             "reader is added"
         )
-    spacing = {
-        row["image_id"]: (row["mm_x"], row["mm_y"])
-        for row in store.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
-    }
+    spacing = store.spacings()
     strange = next((image for image, _ in pairs if image not in spacing), None)
     if strange is not None:
         raise TableError(f"{folder}: image {strange!r} of the readings has no image file that can be read")
     _insert_imported(store, found, pairs, spacing)
     digests = [digest_of_file(path) for kind in ("marks", "readings") if (path := find_table(folder, kind))]
     store.set_setting("imported_digests", digests)
-    store.note("", "import", {"readings": len(pairs), "marks": len(found.marks)})
+    with store.transaction() as database:
+        log_event(database, "import", body={"readings": len(pairs), "marks": len(found.marks)})
     return len(pairs), len(found.marks)
 
 
 def _read_earlier(folder: Path) -> MarkSet:
     """Read marks and readings of a study whose images need not all have been read."""
-    paths = {kind: find_table(folder, kind) for kind in ("marks", "readings")}
-    tables = {}
-    for kind, path in paths.items():
+
+    def find(kind: str) -> Path:
+        path = find_table(folder, kind)
         if path is None:
             raise TableError(f"{folder}: there is no {kind}.csv or {kind}.parquet to take in")
-        tables[kind] = read_table(path, kind)
-    images = images_from_readings(tables["readings"])
-    files = (str(paths["marks"]), str(paths["readings"]), "images")
-    raise_for_errors(check_study(tables["marks"], tables["readings"], images, files=files))
-    return MarkSet(tables["marks"], tables["readings"], images)
+        return path
+
+    paths = find("marks"), find("readings")
+    marks, readings = read_table(paths[0], "marks"), read_table(paths[1], "readings")
+    images = images_from_readings(readings)
+    raise_for_errors(check_study(marks, readings, images, files=(str(paths[0]), str(paths[1]), "images")))
+    return MarkSet(marks, readings, images)
 
 
 def _insert_imported(

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from overread.apps.room._adjudication import merge_as_study
-from overread.apps.room._store import Act, Store, log_act
+from overread.apps.room._store import ELLIPSE, Store, log_event
 from overread.apps.room._tables import ellipses_in_pixels, hit_rule
 from overread.errors import UsageError
 from overread.marks import find_table, read_folder
@@ -121,11 +121,11 @@ def fill_worklists(
         "SELECT DISTINCT person, image_id, kind FROM items JOIN people USING (person) WHERE presentation = 0 AND "
         "(secret IS NOT NULL OR locked IS NOT NULL OR phase = 'done')"
     )
-    for row in rows:
-        if row["kind"] == "training":
-            trained.add(row["person"])
+    for person, image, kind in rows:
+        if kind == "training":
+            trained.add(person)
         else:
-            given[row["image_id"]].append(row["person"])
+            given[image].append(person)
     added: dict[str, int] = {}
     for reader, own in assign_images(images, readers, given, plan).items():
         new = [] if reader in trained else [(image, 0, "training", "unaided") for image in training]
@@ -149,7 +149,7 @@ def _read_once(store: Store, reader: str, images: Sequence[str]) -> list[str]:
         "GROUP BY image_id HAVING sum(mode = 'aided') = 0",
         (reader,),
     )
-    once = {row["image_id"] for row in rows}
+    once = {image for (image,) in rows}
     return [image for image in images if image in once]
 
 
@@ -159,23 +159,17 @@ def _append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, 
         return
     with store.transaction() as database:
         query = "SELECT coalesce(max(position), 0) FROM items WHERE person = ?"
-        last = database.execute(query, (reader,)).fetchone()[0]
-        rows = [
-            (
-                secrets.token_urlsafe(12),
-                reader,
-                *one,
-                last + number,
-                "aided" if one[3] == "aided" else "unaided",
-            )
-            for number, one in enumerate(new, start=1)
-        ]
+        (last,) = database.execute(query, (reader,)).fetchone()
+        rows = []
+        for position, (*one, mode) in enumerate(new, start=last + 1):
+            phase = "aided" if mode == "aided" else "unaided"
+            rows.append((secrets.token_urlsafe(12), reader, *one, mode, position, phase))
         database.executemany(
             "INSERT INTO items (item, person, image_id, presentation, kind, mode, position, phase) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
-        log_act(database, Act(reader, "", "worklist", "", {"items": [row[0] for row in rows]}))
+        log_event(database, "worklist", reader, {"items": [row[0] for row in rows]})
 
 
 class TrainingSet:
@@ -202,11 +196,10 @@ class TrainingSet:
         drawn = pd.DataFrame(places, dtype="float64").assign(image_id=image)
         hits = candidate_hits(drawn, objects, hit_rule(unit))
         found, useful = set(hits["truth_row"]), set(hits["candidate_row"])
-        rows = ellipses_in_pixels(objects, mm_per_px).tolist() if len(objects) else []
-        return {
-            "objects": [
-                {**dict(zip(("x", "y", "rx", "ry", "angle"), row, strict=True)), "found": number in found}
-                for number, row in enumerate(rows)
-            ],
-            "false_marks": [mark["id"] for number, mark in enumerate(marks) if number not in useful],
-        }
+        rows = ellipses_in_pixels(objects, mm_per_px).tolist()
+        shown = [
+            {**dict(zip(ELLIPSE, row, strict=True)), "found": number in found}
+            for number, row in enumerate(rows)
+        ]
+        false = [mark["id"] for number, mark in enumerate(marks) if number not in useful]
+        return {"objects": shown, "false_marks": false}

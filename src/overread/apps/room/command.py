@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from socket import socket
 
     from overread.apps.room._room import Room
-    from overread.study import MarkRate
 
 
 FIRST_PORT = 8765
@@ -110,22 +109,18 @@ class Management:
 
     def do(self, room: Room, url: str) -> None:
         """Do what is asked, and print the links of those who are new."""
-        from overread.apps.room import _people as people
+        from overread.apps.room._people import revoke
         from overread.apps.room._tables import take_in_marks
 
         for name in self.revoke or ():
-            people.revoke(room.store, name)
+            revoke(room.store, name)
             print_plain(f"{name}: the link is no longer valid")
         if self.import_marks:
-            _prepare_pictures(room, None, None)
+            _prepare_pictures(room)
             n_readings, n_marks = take_in_marks(room.store, room.folder)
             print_plain(f"took in {n_readings} readings with {n_marks} marks")
-        new = {
-            "reader": self.add_reader or (),
-            "chair": self.chair or (),
-            "owner": ("owner",) * self.owner_link,
-        }
-        added = [(name, role) for role, names in new.items() for name in names]
+        added = [(name, "reader") for name in self.add_reader or ()]
+        added += [(name, "chair") for name in self.chair or ()] + [("owner", "owner")] * self.owner_link
         _print_links(room, url, added)
         if added:
             print_plain(
@@ -133,7 +128,7 @@ class Management:
             )
         # An open room gets the new reader's worklist at once; one that never was makes all of them when it opens.
         if self.add_reader and room.has_worklists:
-            prepare(room, None, 1.0)
+            prepare(room)
         elif self.add_reader:
             print_plain(f"Next: overread read {shell_word(room.folder)} opens the room.")
         if self.export:
@@ -180,7 +175,7 @@ def read(
         What is done with a room that need not be open.
     """
     with print_warnings():
-        from overread.apps.room._app import bind, check_reachable
+        from overread.apps.room._app import Address, bind, check_proxy, check_reachable
         from overread.apps.room._room import open_room
 
         if fp is not None and detector is None:
@@ -188,7 +183,13 @@ def read(
         room = open_room(study)
     try:
         room = (plan or PlanOptions()).keep(room)
-        port, url, proxy = _keep_address(room, port, url, proxy)
+        kept = {"port": FIRST_PORT, "url": None, "proxy": None} | (room.store.setting("address") or {})
+        port = kept["port"] if port is None else port
+        url = kept["url"] if url is None else Address(url).url
+        proxy = kept["proxy"] if proxy is None else check_proxy(proxy)
+        if port != 0:
+            # So that links stay right.
+            room.store.set_setting("address", {"port": port, "url": url, "proxy": proxy})
         if management is not None and management != Management():
             if detector is not None:
                 _prepare_pictures(room, detector, fp)
@@ -196,34 +197,20 @@ def read(
             return
         check_reachable(host, url)
         with closing(bind(host, port)) as listening:
-            open_to_readers(room, host, listening, url, detector, fp, proxy)
+            url = url or f"http://{host}:{listening.getsockname()[1]}"
+            open_to_readers(room, listening, url, detector, fp, proxy)
     finally:
         room.store.close()
 
 
-def _keep_address(
-    room: Room, port: int | None, url: str | None, proxy: str | None
-) -> tuple[int, str | None, str | None]:
-    """Remember where the room is found and by which proxy, so that links stay right; return it."""
-    from overread.apps.room._app import Address, check_proxy
-
-    kept = {"port": FIRST_PORT, "url": None, "proxy": None} | (room.store.setting("address") or {})
-    port = kept["port"] if port is None else port
-    url = kept["url"] if url is None else Address(url).url
-    proxy = kept["proxy"] if proxy is None else check_proxy(proxy)
-    if port != 0:
-        room.store.set_setting("address", {"port": port, "url": url, "proxy": proxy})
-    return port, url, proxy
-
-
 def _print_links(room: Room, url: str, people: Iterable[tuple[str, str]]) -> None:
     """Make people by name and role, and print their links."""
-    from overread.apps.room._app import Address, make_link
+    from overread.apps.room._app import Address
     from overread.apps.room._people import add_person
 
     address = Address(url)
     for name, role in people:
-        print_plain(f"{name}: {make_link(address, add_person(room.store, name, role))}")
+        print_plain(f"{name}: {address.link(add_person(room.store, name, role))}")
 
 
 def export_tables(room: Room) -> None:
@@ -239,45 +226,40 @@ def export_tables(room: Room) -> None:
         )
 
 
-def _prepare_pictures(room: Room, detector: Path | None, fp: float | None) -> None:
+def _prepare_pictures(room: Room, detector: Path | None = None, fp: float | None = None) -> None:
     """Read the facts of the images, run a detector for a room that opens later, and say which cannot be read."""
-    from overread.apps.room._second_reading import rate_marks
-
     with print_warnings(), ProgressBar():
         bad = room.prepare_pictures()
         if detector is not None:
             bad |= room.keep_detector(detector, fp)
-    _tell_images(bad, None if detector is None else rate_marks(room.store))
+    _print_images(room, bad, rated=detector is not None)
 
 
-def _tell_images(bad: dict[str, str], rate: MarkRate | None) -> None:
+def _print_images(room: Room, bad: dict[str, str], *, rated: bool = True) -> None:
     """Say which images readers will not see, and how many marks the detector makes beside those where it was locked."""
+    from overread.apps.room._second_reading import rate_marks
+
+    rate = rate_marks(room.store) if rated else None
     for reason in bad.values():
         print_plain(f"overread: left out: {reason}", stderr=True)
     if rate is not None:
         print_plain(rate.tell(), style="yellow" if rate.differs else None)
 
 
-def prepare(room: Room, detector: Path | None, fp: float | None) -> None:
+def prepare(room: Room, detector: Path | None = None, fp: float | None = None) -> None:
     """Make a room ready, and say what is left out."""
     with print_warnings(), ProgressBar():
-        ready = room.prepare(detector, fp)
-    _tell_images(ready.bad_images, ready.marks)
-    for name, count in ready.added.items():
+        bad, added = room.prepare(detector, fp)
+    _print_images(room, bad)
+    for name, count in added.items():
         if count:
             print_plain(f"{name}: {count} images on the worklist")
 
 
 def open_to_readers(
-    room: Room,
-    host: str,
-    listening: socket,
-    url: str | None,
-    detector: Path | None,
-    fp: float | None,
-    proxy: str | None = None,
+    room: Room, listening: socket, url: str, detector: Path | None, fp: float | None, proxy: str | None = None
 ) -> None:
-    """Prepare a room and serve it until it is stopped."""
+    """Prepare a room and serve it until it is stopped; ``url`` is where readers find it."""
     from overread.apps.room._app import Address, serve
 
     if not room.store.rows("SELECT 1 FROM people WHERE secret IS NOT NULL LIMIT 1"):
@@ -285,8 +267,7 @@ def open_to_readers(
             f"nobody can enter yet (make readers: overread read {room.folder} --add-reader NAME)"
         )
     prepare(room, detector, fp)
-    shown = f"http://{host}:{listening.getsockname()[1]}"
-    address = Address(shown if url is None else url)
+    address = Address(url)
 
     def ready() -> None:
         print_line(f"the reading room of {room.name} is open at {address.url}; close it with Ctrl-C")
@@ -333,6 +314,7 @@ def demo_read(
         To listen at; 0: any that is free.
     """
     from overread.apps.room._app import bind, check_reachable
+    from overread.apps.room._people import revoke
     from overread.apps.room._room import open_room
 
     if detector == Path("demo-output/runs/main") and not (detector / "detector.json").exists():
@@ -345,8 +327,13 @@ def demo_read(
         room.change_plan(design="sequential", repeats=1)
     check_reachable(host, None)
     with closing(room.store), closing(bind(host, port)) as listening:
-        _renew_links(room, f"http://{host}:{listening.getsockname()[1]}")
-        open_to_readers(room, host, listening, None, detector, 1.0)
+        url = f"http://{host}:{listening.getsockname()[1]}"
+        people = [*((name, "reader") for name in READERS), (CHAIR, "chair"), ("owner", "owner")]
+        for (name,) in room.store.rows("SELECT person FROM people WHERE secret IS NOT NULL"):
+            if name in dict(people):
+                revoke(room.store, name)
+        _print_links(room, url, people)
+        open_to_readers(room, listening, url, detector, 1.0)
 
 
 def _make_images(output: Path, n_images: int) -> Path:
@@ -365,15 +352,3 @@ def _make_images(output: Path, n_images: int) -> Path:
     if not (training / "readings.csv").exists():
         simulate.cohort(training, n_images=TRAINING_IMAGES, law=law, seed=TRAINING_SEED, workers=1)
     return study
-
-
-def _renew_links(room: Room, url: str) -> None:
-    """Make and print everybody's links; those of an earlier start end."""
-    from overread.apps.room._people import revoke
-
-    linked = {row["person"] for row in room.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")}
-    people = [*((name, "reader") for name in READERS), (CHAIR, "chair"), ("owner", "owner")]
-    for name, _ in people:
-        if name in linked:
-            revoke(room.store, name)
-    _print_links(room, url, people)

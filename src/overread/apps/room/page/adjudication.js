@@ -4,11 +4,11 @@ import { get } from "./api.js";
 import { choice, html } from "./dom.js";
 import { Overlay } from "./ellipses.js";
 import { sizeText } from "./geometry.js";
-import { icon } from "./icons.js";
-import { runKey, showHelp } from "./keys.js";
+import { runKey, showHelp, viewKeys } from "./keys.js";
 import { letterOf } from "./second_reading.js";
 import { Tools } from "./tools.js";
 import { Viewer } from "./viewer.js";
+import { items, link, listHead } from "./worklist.js";
 
 const DECISIONS = [["lesion", "A finding", "1"], ["not", "Not a finding", "2"], ["unsure", "Cannot tell", "3"]];
 
@@ -30,23 +30,12 @@ export class AdjudicationList {
     const start = next && html(
       "a", { class: "button main start", href: `#/adjudicate/${next.object}` }, done ? "Continue" : "Start",
     );
-    this.element.append(
-      html("h1", {}, "Adjudication"),
-      html("p", { class: "lead" }, objects.length ? `${done} of ${objects.length} objects decided`
-        : "There is nothing to decide: readers agree on every image that all of them have finished."),
-      html("progress", { max: objects.length || 1, value: done, "aria-label": "Objects decided" }),
-      ...(start ? [start] : []),
-      html("ol", { class: "items" }, objects.map((row) => html("li", {}, this.link(row)))),
-    );
+    const far = objects.length ? `${done} of ${objects.length} objects decided`
+      : "There is nothing to decide: readers agree on every image that all of them have finished.";
+    const links = objects.map(({ object, position, state }) =>
+      link(`#/adjudicate/${object}`, "Object", position, state, state === "done" ? "decided" : "open"));
+    this.element.append(...listHead("Adjudication", far, done, objects.length, start), items(links));
     start?.focus();
-  }
-
-  link({ object, position, state }) {
-    const words = state === "done" ? "decided" : "open";
-    return html(
-      "a", { href: `#/adjudicate/${object}`, class: state, "aria-label": `Object ${position}, ${words}` },
-      html("b", {}, String(position)), html("span", {}, words),
-    );
   }
 
   close() {}
@@ -80,15 +69,8 @@ export class AdjudicationScreen {
       key("View", ["s"], () => this.toggle(), "show or hide the marks"),
       key("View", ["j", "J"], (stroke) => this.next(stroke === "j" ? 1 : -1), "one mark after the other"),
       key("View", ["Escape"], () => this.single(null), "all marks"),
-      key("View", ["+", "="], () => viewer.zoomBy(1.25), "closer"),
-      key("View", ["-"], () => viewer.zoomBy(0.8), "farther"),
-      key("View", ["f"], () => viewer.fit(), "whole image"),
       key("View", ["p"], () => this.near(), "the place"),
-      key("View", ["i"], () => viewer.toggleInvert(), "invert"),
-      key("View", ["m"], () => viewer.toggleLens(), "lens"),
-      key("View", ["b", "B"], (stroke) => viewer.shiftWindow(0, stroke === "b" ? 20 : -20), "brighter, darker"),
-      key("View", ["c", "C"], (stroke) => viewer.shiftWindow(stroke === "c" ? -30 : 30, 0), "more, less contrast"),
-      key("View", ["r"], () => viewer.resetWindow(), "window as it was"),
+      ...viewKeys(viewer),
       key("View", ["?"], () => this.help(), "this help"),
     ];
   }

@@ -19,8 +19,6 @@ const PATHS = {
   list: "M8 6h12M8 12h12M8 18h12M4 6h.01M4 12h.01M4 18h.01",
   copy: "M8 8h11v11H8zM5 15V5h10",
   bin: "M5 7h14M10 4h4M7 7l1 13h8l1-13M10.5 11v5M13.5 11v5",
-  next: "M9 5l7 7-7 7",
-  back: "M15 5l-7 7 7 7",
   tick: "M5 12.5l4.5 4.5L19 7",
   cross: "M6 6l12 12M18 6L6 18",
 };

@@ -2,6 +2,9 @@
 
 import { html, takesKeys } from "./dom.js";
 
+// Zoom of one key stroke. By judgement.
+const ZOOM = 1.25;
+
 /** Name of a key stroke: `Ctrl+z`, `Shift+ArrowUp`, `?`. The shift of a printed character is in the character. */
 export function strokeOf(event) {
   const named = event.key.length > 1;
@@ -26,6 +29,22 @@ export function runKey(bindings, event) {
   event.preventDefault();
   found.run(stroke);
   return true;
+}
+
+/** Keys of the picture's view; `changed` is called when the lens or the inverse was switched. */
+export function viewKeys(viewer, changed = () => {}) {
+  const key = (strokes, run, says, shows) => ({ group: "View", strokes, run, says, shows });
+  return [
+    key(["+", "="], () => viewer.zoomBy(ZOOM, viewer.pointer), "closer", ["+"]),
+    key(["-"], () => viewer.zoomBy(1 / ZOOM, viewer.pointer), "farther"),
+    key(["f"], () => viewer.fit(), "whole image"),
+    key(["z"], () => viewer.oneToOne(viewer.pointer), "one to one"),
+    key(["b", "B"], (stroke) => viewer.shiftWindow(0, stroke === "b" ? 20 : -20), "brighter, darker"),
+    key(["c", "C"], (stroke) => viewer.shiftWindow(stroke === "c" ? -30 : 30, 0), "more, less contrast"),
+    key(["r"], () => viewer.resetWindow(), "window as it was"),
+    key(["i"], () => { viewer.toggleInvert(); changed(); }, "invert"),
+    key(["m"], () => { viewer.toggleLens(); changed(); }, "lens"),
+  ];
 }
 
 const SHOWN = {

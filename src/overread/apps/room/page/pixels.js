@@ -11,7 +11,8 @@ export class Pixels {
     this.width = width;
     this.height = height;
     this.channels = channels === 3 ? 4 : 1;
-    const data = channels === 3 ? withFourthChannel(new Uint8Array(buffer), size) : littleEndian(buffer);
+    // The values come little-endian, which every machine that runs a browser is.
+    const data = channels === 3 ? withFourthChannel(new Uint8Array(buffer), size) : new Uint16Array(buffer);
     this.levels = [{ width, height, data }];
   }
 
@@ -32,12 +33,6 @@ export class Pixels {
     const place = (row * this.width + column) * this.channels, { data } = this.levels[0];
     return this.channels === 1 ? data[place] : [...data.subarray(place, place + 3)];
   }
-}
-
-function littleEndian(buffer) {
-  if (new Uint8Array(new Uint16Array([1]).buffer)[0] === 1) return new Uint16Array(buffer);
-  const view = new DataView(buffer);
-  return Uint16Array.from({ length: buffer.byteLength / 2 }, (_, i) => view.getUint16(2 * i, true));
 }
 
 function withFourthChannel(data, size) {

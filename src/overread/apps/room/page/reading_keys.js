@@ -1,9 +1,9 @@
 // Bindings of the reading screen.
 
 import { normalized } from "./geometry.js";
+import { viewKeys } from "./keys.js";
 
-// Zoom of one key stroke, and CSS pixels of one step of a mark; held down, a key goes faster. By eye.
-const ZOOM = 1.25;
+// CSS pixels of one step of a mark; held down, a key goes faster. By judgement.
 const STEP = 1;
 const HELD = 4;
 const PAN = 60;
@@ -66,7 +66,6 @@ export function readingKeys(screen) {
 
   const tool = (key, name, says) => ({ group: "Tools", strokes: [key], run: () => bar.use(name), says });
   const mark = (strokes, run, says, shows) => ({ group: "Marks", strokes, run, says, shows });
-  const view = (strokes, run, says, shows) => ({ group: "View", strokes, run, says, shows });
   const image = (strokes, run, says) => ({ group: "Reading", strokes, run, says });
   return [
     tool("e", "ellipse", "draw from the centre to the edge"),
@@ -88,15 +87,7 @@ export function readingKeys(screen) {
     mark(["u", "Ctrl+z"], () => screen.undo(), "undo"),
     mark(["U", "Ctrl+y", "Ctrl+Z"], () => screen.redo(), "redo", ["U", "Ctrl+y"]),
     mark(["Escape"], escape, "let go"),
-    view(["+", "="], () => viewer.zoomBy(ZOOM, viewer.pointer), "closer", ["+"]),
-    view(["-"], () => viewer.zoomBy(1 / ZOOM, viewer.pointer), "farther"),
-    view(["f"], () => viewer.fit(), "whole image"),
-    view(["z"], () => viewer.oneToOne(viewer.pointer), "one to one"),
-    view(["b", "B"], (stroke) => viewer.shiftWindow(0, stroke === "b" ? 20 : -20), "brighter, darker"),
-    view(["c", "C"], (stroke) => viewer.shiftWindow(stroke === "c" ? -30 : 30, 0), "more, less contrast"),
-    view(["r"], () => viewer.resetWindow(), "window as it was"),
-    view(["i"], () => { viewer.toggleInvert(); bar.refresh(); }, "invert"),
-    view(["m"], () => { viewer.toggleLens(); bar.refresh(); }, "lens"),
+    ...viewKeys(viewer, () => bar.refresh()),
     image(["o"], () => screen.toggleNothing(), "nothing suspicious"),
     image(["a"], () => onDetection((id) => screen.decide(id, "accept", "")), "accept the detector's mark"),
     image(["d"], () => onDetection((id) => screen.detectionPanel.dismiss(id)), "dismiss the detector's mark"),

@@ -27,10 +27,9 @@ export class WorklistScreen {
     const { worklist, me } = this.app, next = this.app.after(null);
     const done = worklist.filter(({ state }) => state === "done").length;
     const far = worklist.length ? `${done} of ${worklist.length} images finished` : "You have no images yet.";
+    const start = next ? this.startButton(done > 0 || next.state !== "open") : worklist.length ? allDone() : null;
     this.element.replaceChildren(...present([
-      html("h1", {}, me.study), html("p", { class: "lead" }, far),
-      html("progress", { max: worklist.length || 1, value: done, "aria-label": "Images finished" }),
-      next ? this.startButton(done > 0 || next.state !== "open") : worklist.length ? allDone() : null,
+      ...listHead(me.study, far, done, worklist.length, start),
       ...GROUPS.map(([kind, title]) => this.group(title, worklist.filter((row) => row.kind === kind), next)),
     ]));
     this.element.querySelector("button.start")?.focus();
@@ -43,19 +42,30 @@ export class WorklistScreen {
 
   group(title, rows, next) {
     if (!rows.length) return null;
-    const links = rows.map((row) => html("li", {}, this.link(row, row === next)));
-    return html("section", {}, html("h2", {}, title), html("ol", { class: "items" }, links));
-  }
-
-  link({ item, position, state }, isNext) {
-    const names = { "aria-label": `Image ${position}, ${WORDS[state]}`, "aria-current": isNext ? "step" : null };
-    return html("a", { href: `#/read/${item}`, class: state, ...names },
-      html("b", {}, String(position)), html("span", {}, WORDS[state]));
+    const links = rows.map((row) =>
+      link(`#/read/${row.item}`, "Image", row.position, row.state, WORDS[row.state], row === next));
+    return html("section", {}, html("h2", {}, title), items(links));
   }
 
   close() {
     this.ending.abort();
   }
+}
+
+/** Title, how far somebody is in words and as a bar, and where to go on. */
+export function listHead(title, far, done, total, start) {
+  const bar = html("progress", { max: total || 1, value: done, "aria-label": "Finished" });
+  return present([html("h1", {}, title), html("p", { class: "lead" }, far), bar, start]);
+}
+
+/** List of links with numbers. */
+export function items(links) {
+  return html("ol", { class: "items" }, links.map((one) => html("li", {}, one)));
+}
+
+export function link(href, what, position, state, words, isNext = false) {
+  const names = { "aria-label": `${what} ${position}, ${words}`, "aria-current": isNext ? "step" : null };
+  return html("a", { href, class: state, ...names }, html("b", {}, String(position)), html("span", {}, words));
 }
 
 function allDone() {
