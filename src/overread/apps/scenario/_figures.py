@@ -23,15 +23,15 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 HARD = "Hard: "
 
 
-def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
+def draw_scenario(results: ScenarioResults) -> dict[str, str]:
     """Draw the figures, as SVG by name: growth, rules, equal, shares, per_reader; those that the design has."""
     drawn = {
-        "growth": write_svg("growth", lambda: _draw_growth(results, leading)),
+        "growth": write_svg("growth", lambda: _draw_growth(results)),
         "shares": write_svg("shares", lambda: _draw_shares(results)),
     }
     if len(results.comparisons):
         drawn["rules"] = write_svg("rules", lambda: _draw_rules(results.comparisons))
-    surface = _surface(results, leading)
+    surface = _surface(results)
     if min(surface.shape) > 1:
         drawn["equal"] = write_svg("equal", lambda: _draw_equal_performance(surface, results.budgets))
     if results.per_reader["images_per_reader"].any():
@@ -39,12 +39,12 @@ def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
     return drawn
 
 
-def _draw_growth(results: ScenarioResults, leading: str) -> Figure:
+def _draw_growth(results: ScenarioResults) -> Figure:
     """Sensitivity against images, a line a number of readings; and at the most readings, a line a model."""
     figure = empty_figure(6.5, 7.0)
     left, right = figure.subplots(2, 1, sharey=True)
     table = _of_mean(results)
-    own = table[table["model"] == leading]
+    own = table[table["model"] == results.leading]
     for colour, (readings, curve) in zip(COLOURS, own.groupby("readings"), strict=False):
         _draw_line(left, curve, {"color": colour}, f"{readings} reading{'s' if readings != 1 else ''}")
     most = table[table["readings"] == table["readings"].max()]
@@ -52,7 +52,7 @@ def _draw_growth(results: ScenarioResults, leading: str) -> Figure:
         shift = 1 + 0.015 * (number - 3)
         _draw_line(right, curve.assign(images=curve["images"] * shift), _style(number), _title(model))
     right.legend(fontsize=7, frameon=False, ncols=3, loc="lower right")
-    left.set_title(f"{_title(leading)}, by readings of an image", fontsize=10)
+    left.set_title(f"{_title(results.leading)}, by readings of an image", fontsize=10)
     right.set_title(f"{most['readings'].max()} readings of an image, by model", fontsize=10)
     for axes in (left, right):
         axes.set_ylabel("sensitivity, mean of the FP targets")
@@ -146,9 +146,9 @@ def _draw_rules(comparisons: pd.DataFrame) -> Figure:
     return figure
 
 
-def _surface(results: ScenarioResults, leading: str) -> pd.DataFrame:
+def _surface(results: ScenarioResults) -> pd.DataFrame:
     table = _of_mean(results)
-    own = table[table["model"] == leading]
+    own = table[table["model"] == results.leading]
     return own.pivot(index="readings", columns="images", values="estimate").dropna(axis="columns")
 
 
