@@ -32,7 +32,7 @@ from overread.simulate._backgrounds import background_files
 from overread.simulate._cases import draw_case
 from overread.simulate._cohort import write_study
 from overread.simulate._laws import PAPER_LAW
-from overread.simulate._recipes import FileRecipe, PhantomRecipe
+from overread.simulate._recipes import ChestRecipe
 from overread.simulate._tables import (
     nodule_rows,
     nodules_by_image,
@@ -51,7 +51,7 @@ def study(tmp_path_factory):
 
 
 def test_dicom_passes_dciodvfy_and_reads_back(study):
-    recipe = PhantomRecipe(3, PAPER_LAW, 1, GRID)
+    recipe = ChestRecipe(3, PAPER_LAW, 1, GRID)
     if shutil.which("dciodvfy") is None:
         pytest.skip("dciodvfy is not installed (Debian: dicom3tools)")
     for number, path in enumerate(pd.read_csv(study / "images.csv")["path"]):
@@ -125,14 +125,9 @@ def backgrounds(tmp_path_factory) -> Path:
     return folder
 
 
-def recipe(backgrounds: Path, n_images: int = 6, seed: int = 5) -> FileRecipe:
-    return FileRecipe(
-        tuple(background_files(backgrounds, backgrounds / "table.csv")),
-        n_images,
-        CaseDistribution(),
-        seed,
-        1.4,
-    )
+def recipe(backgrounds: Path, n_images: int = 6, seed: int = 5) -> ChestRecipe:
+    files = tuple(background_files(backgrounds, backgrounds / "table.csv"))
+    return ChestRecipe(n_images, CaseDistribution(), seed, 1.4, files)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
