@@ -233,6 +233,12 @@ CONTENDERS: dict[str, StudyModel] = {
 }
 """In the order in which they are told."""
 
+
+def title_of(model: object) -> str:
+    """Return the title of a contender."""
+    return CONTENDERS[str(model)].title
+
+
 HARD_RULES = ("golden", "any", "majority", "one_reader")
 # Whose fit depends on who marked; to the others two readings of an image are the same, whoever did them.
 KNOW_READERS = ("dawid_skene", "raykar", "raykar_crowd", "b2")

@@ -15,7 +15,7 @@ import pandas as pd
 
 from overread import __version__
 from overread._text import difference_with_limits, percent_with_limits
-from overread.apps.scenario._contenders import CONTENDERS, KNOW_READERS
+from overread.apps.scenario._contenders import CONTENDERS, KNOW_READERS, title_of
 from overread.apps.scenario._design import Design
 from overread.apps.scenario._figures import draw_scenario
 from overread.apps.scenario._results import MEAN, ScenarioResults
@@ -64,7 +64,7 @@ def _tell_doubling(results: ScenarioResults) -> Iterator[str]:
 
 def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
     told = [
-        f"{_points(*row[LIMITS])} against {_title(row['rule'])}"
+        f"{_points(*row[LIMITS])} against {title_of(row['rule'])}"
         f"{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
         for _, row in overall.iterrows()
     ]
@@ -72,7 +72,7 @@ def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
         return
     apart = overall[overall["p_holm"] < SIGNIFICANT]
     better, worse = (
-        " and ".join(_title(rule) for rule in apart.loc[sign * apart["estimate"] > 0, "rule"])
+        " and ".join(title_of(rule) for rule in apart.loc[sign * apart["estimate"] > 0, "rule"])
         for sign in (1, -1)
     )
     verdicts = [f"Better than {better}"] * bool(better) + [
@@ -99,7 +99,7 @@ def _tell_budget(results: ScenarioResults) -> Iterator[str]:
         told = percent_with_limits(*best[LIMITS])
         said = (
             f"What to do with about {budget:,} readings? {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
-            f" ({_title(results.leading)}, mean of the false-positive targets)."
+            f" ({title_of(results.leading)}, mean of the false-positive targets)."
         )
         if len(worse):
             lost = "; ".join(
@@ -129,7 +129,7 @@ def _tell_rules(comparisons: pd.DataFrame) -> Iterator[str]:
     yield (
         f"And in single training sets? Of {len(tested)} comparisons soft is better in {better} and worse in"
         f" {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
-        f" difference is {limits} points against {_title(largest['rule'])}, with {_name(largest)}."
+        f" difference is {limits} points against {title_of(largest['rule'])}, with {_name(largest)}."
     )
 
 
@@ -151,9 +151,9 @@ def _tell_per_reader(table: pd.DataFrame) -> Iterator[str]:
 
 def _tell_one_per_reader(row: pd.Series[float]) -> str:
     if not row["n_sets"]:
-        return f"{_title(row['model'])} could not be fitted to all seeds of any training set"
+        return f"{title_of(row['model'])} could not be fitted to all seeds of any training set"
     against = _points(*row[LIMITS])
-    said = f"{_title(row['model'])} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+    said = f"{title_of(row['model'])} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
     if not isnan(row["change"]):
         change = _points(row["change"], row["change_lower"], row["change_upper"])
         said += f", {change} from where readers read all"
@@ -167,7 +167,7 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
     at = table[(table["images"] == table["images"].max()) & (table["readings"] == table["readings"].max())]
     chosen = at[at["figure"] == "deviance_explained"].drop_duplicates("model")
     told = ", ".join(
-        f"{_title(row['model'])} {100 * row['estimate']:.0f} %"
+        f"{title_of(row['model'])} {100 * row['estimate']:.0f} %"
         for _, row in chosen.sort_values("estimate", ascending=False).iterrows()
         if not isnan(row["estimate"])
     )
@@ -181,6 +181,16 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
 PAGE = "scenario.html"
 Rows = list[tuple[str, ...]]
 Cell = Callable[[Any], str]
+
+
+def _name_model(row: Any) -> str:
+    return title_of(row.model)
+
+
+def _name_rule(row: Any) -> str:
+    return title_of(row.rule)
+
+
 PLACE = ["model", "readings", "images", "images_per_reader"]
 
 
@@ -208,7 +218,7 @@ def _render_scenario(results: ScenarioResults, design: Design, words: str) -> st
         answers=give_answers(results),
         design=design,
         judge=JUDGES[results.judge],
-        leading=_title(results.leading),
+        leading=title_of(results.leading),
         figures=draw_scenario(results),
         contenders=[(CONTENDERS[name].title, CONTENDERS[name].summary) for name in design.fit.models],
         growth=_list_growth(results, design, where),
@@ -253,18 +263,6 @@ def _render_scenario(results: ScenarioResults, design: Design, words: str) -> st
     )
 
 
-def _title(model: Any) -> str:
-    return CONTENDERS[str(model)].title
-
-
-def _name_model(row: Any) -> str:
-    return _title(row.model)
-
-
-def _name_rule(row: Any) -> str:
-    return _title(row.rule)
-
-
 def _name_pool(row: Any) -> str:
     """Images that a reader of the pool reads."""
     return f"{int(row.images_per_reader)}" if row.images_per_reader else "all"
@@ -272,32 +270,19 @@ def _name_pool(row: Any) -> str:
 
 def _number(name: str, form: str, scale: float = 1) -> Cell:
     """Make a cell of a number; a dash where there is none."""
-
-    def show(row: Any) -> str:
-        value = getattr(row, name)
-        return "–" if isnan(value) else format(scale * value, form)
-
-    return show
+    return lambda row: "–" if isnan(getattr(row, name)) else format(scale * getattr(row, name), form)
 
 
 def _difference(name: str, limits: str = "") -> Cell:
     """Make a cell of points of sensitivity with their limits; a dash where there are none."""
-
-    def show(row: Any) -> str:
-        value, lower, upper = (getattr(row, one) for one in (name, f"{limits}lower", f"{limits}upper"))
-        return "–" if isnan(value) else _points(value, lower, upper)
-
-    return show
+    cells = attrgetter(name, f"{limits}lower", f"{limits}upper")
+    return lambda row: "–" if isnan(getattr(row, name)) else _points(*cells(row))
 
 
 def _p_value(name: str) -> Cell:
     """Make a cell of a p-value; a dash where nothing was tested."""
-
-    def show(row: Any) -> str:
-        value = getattr(row, name)
-        return "–" if isnan(value) else ("< 0.001" if value < 0.001 else f"{value:.3f}")
-
-    return show
+    show = _number(name, ".3f")
+    return lambda row: "< 0.001" if getattr(row, name) < 0.001 else show(row)
 
 
 def _list_rows(table: pd.DataFrame, *cells: Cell) -> Rows:
