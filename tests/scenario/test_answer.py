@@ -6,12 +6,12 @@ from test_results import DESIGN, fall, make_point, make_points
 from test_results import PER_READER_DESIGN as PER_READER
 from test_results import make_reader_points as per_reader_points
 
-from overread.apps.scenario._page import give_answers, list_warnings
+from overread.apps.scenario._page import _render_scenario, give_answers
 from overread.apps.scenario._results import sum_up_points
 
 
 def answers_of(rule):
-    return give_answers(sum_up_points(make_points(rule), DESIGN, None), "soft")
+    return give_answers(sum_up_points(make_points(rule), DESIGN, None))
 
 
 def test_the_best_way_to_spend_a_budget_is_said():
@@ -46,11 +46,11 @@ def test_what_was_planted_is_said(rule, told):
 
 def test_without_equal_budgets_it_does_not_pretend():
     results = sum_up_points([make_point("soft", 100, 1, seed, 0.5) for seed in range(2)], DESIGN, None)
-    assert "no two of its training sets" in give_answers(results, "soft")[0]
+    assert "no two of its training sets" in give_answers(results)[0]
 
 
 def test_few_images_of_a_reader_are_answered():
-    said = " ".join(give_answers(sum_up_points(per_reader_points(fall), PER_READER, None), "soft"))
+    said = " ".join(give_answers(sum_up_points(per_reader_points(fall), PER_READER, None)))
     assert "with at most 10 images of a reader (in the mean 75.0)" in said
     assert re.search(r"Dawid-Skene labels -\d+\.\d .*\(told apart\), .* from where readers read all", said)
     assert "reads few images" not in " ".join(answers_of(lambda *_: 0.5))
@@ -59,16 +59,20 @@ def test_few_images_of_a_reader_are_answered():
 def test_a_model_that_few_images_leave_without_a_fit_is_named():
     few = {("dawid_skene", at) for at in PER_READER.conditions if at.images_per_reader == 10}
     results = sum_up_points(per_reader_points(fall, missing=few), PER_READER, None)
-    assert "Dawid-Skene labels could not be fitted to all seeds" in " ".join(give_answers(results, "soft"))
+    assert "Dawid-Skene labels could not be fitted to all seeds" in " ".join(give_answers(results))
 
 
-def test_a_run_of_your_own_comes_with_what_leaving_out_cannot_tell():
-    own = small_design(source={"kind": "run", "run": "runs/main"}, readers={"leave_out": "readers"})
-    assert "Whole readers are left out" in " ".join(list_warnings(own))
-    own = small_design(source={"kind": "run", "run": "runs/main"})
-    said = " ".join(list_warnings(own))
+def test_the_page_says_what_each_kind_of_design_cannot_tell(done, monkeypatch):
+    monkeypatch.setattr("overread.apps.scenario._page.draw_scenario", lambda *_: {})
+
+    def warnings_of(**changes):
+        return _render_scenario(done, small_design(**changes), "").partition("What this cannot tell")[2]
+
+    run = {"kind": "run", "run": "runs/main"}
+    assert "Whole readers are left out" in warnings_of(source=run, readers={"leave_out": "readers"})
+    said = warnings_of(source=run)
     assert "not what more of them would give" in said
     assert "golden objects of the same readers" in said
-    assert "simulated" not in said
-    assert "nothing is tested" in " ".join(list_warnings(small_design(seeds=1)))
-    assert "Readers are simulated" in " ".join(list_warnings(small_design()))
+    assert "Readers are simulated" not in said
+    assert "nothing is tested" in warnings_of(seeds=1)
+    assert "Readers are simulated" in warnings_of()

@@ -1,11 +1,12 @@
 import numpy as np
+import pandas as pd
 import pytest
 from small_scenario import small_design
 
 from overread.apps.scenario._contenders import CONTENDERS, HARD_RULES, estimate_skills, find_labels
 from overread.apps.scenario._design import Condition
 from overread.apps.scenario._draw import draw_seed, make_training_set
-from overread.apps.scenario._points import _tune_and_fit
+from overread.apps.scenario._points import tune_and_fit
 from overread.errors import InvalidInputError
 from overread.models import DawidSkene, votes_on_bags
 
@@ -69,16 +70,16 @@ def test_votes_of_single_readings_tell_dawid_and_skene_nothing(single):
 
 @pytest.mark.parametrize("name", ["golden", "raykar_crowd"])
 def test_every_contender_is_tuned_and_fitted_by_the_rule_of_a_study(split, name):
-    fitted = _tune_and_fit(CONTENDERS[name], split, small_design().settings(), 0)
+    fitted = tune_and_fit(CONTENDERS[name], split, small_design().settings(), 0)
     assert fitted.coef_.shape == (1, 6)
     assert np.isfinite(fitted.coef_).all()
 
 
 def test_crowd_models_tell_of_readers(split):
-    skills = estimate_skills(CONTENDERS["dawid_skene"], None, split)
+    skills = pd.DataFrame(estimate_skills(CONTENDERS["dawid_skene"], None, split))
     assert sorted(skills["reader_id"]) == ["R1", "R2", "R3", "R4"]
     assert skills["sensitivity"].between(0, 1).all()
-    assert estimate_skills(CONTENDERS["soft"], None, split) is None
+    assert estimate_skills(CONTENDERS["soft"], None, split) == []
 
 
 def test_relabelled_splits_keep_all_but_the_labels(split):

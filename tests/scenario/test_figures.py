@@ -15,14 +15,14 @@ from overread.apps.scenario._results import sum_up_points
 
 
 def test_every_figure_is_a_whole_drawing(done):
-    drawn = draw_scenario(done.results, "soft")
+    drawn = draw_scenario(done)
     assert set(drawn) == {"growth", "shares", "rules", "equal"}
     for document in drawn.values():
         assert ElementTree.fromstring(document).tag.endswith("svg")
 
 
 def test_the_growth_has_a_line_for_each_number_of_readings_and_each_model(done):
-    left, right = _draw_growth(done.results, "soft").axes
+    left, right = _draw_growth(done).axes
     assert [text.get_text() for text in left.get_legend().get_texts()] == [
         "1 reading",
         "2 readings",
@@ -32,7 +32,7 @@ def test_the_growth_has_a_line_for_each_number_of_readings_and_each_model(done):
 
 
 def test_the_rules_have_a_panel_each_and_a_row_a_condition(done):
-    panels = _draw_rules(done.results.comparisons).axes
+    panels = _draw_rules(done.comparisons).axes
     assert len(panels) == 2
     assert [label.get_text() for label in panels[0].get_yticklabels()] == [
         "40 x 2",
@@ -43,7 +43,7 @@ def test_the_rules_have_a_panel_each_and_a_row_a_condition(done):
 
 
 def test_lines_of_equal_performance_mark_the_best_of_each_budget(done):
-    results = done.results
+    results = done
     own = results.sensitivity.query("model == 'soft' and judge == 'known' and fp_per_image == 'mean'")
     surface = own.pivot(index="readings", columns="images", values="estimate")
     axes = _draw_equal_performance(surface, results.budgets).axes[0]

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ from overread.apps.scenario._design import Condition
 from overread.apps.scenario._draw import draw_seed, make_training_set
 from overread.apps.scenario._material import prepare_material
 from overread.errors import InvalidInputError
+from overread.simulate import cohort, law_for_readers
 from overread.study import Run, find_study_candidates
 from study_stand_in import FEATURES, LIGHT, make_study, spec
 
@@ -125,43 +127,19 @@ def test_whole_readers_of_a_run_are_left_out(stand_in, tmp_path, monkeypatch):
         prepare_material(small_design(**own, grid={"images": [4], "readings": [99]}), tmp_path)
 
 
-def prepare_few(kind, tmp_path, **source):
-    """Prepare six images of a source through a run's own stages."""
+def test_simulated_radiographs_go_through_the_stages_of_a_run(tmp_path):
+    law = replace(law_for_readers(4), distractors=2.0)
+    study = cohort(tmp_path / "study", n_images=6, law=law, format="png")
     design = small_design(
-        source={"kind": kind, "cohort": 6, "test": 2, "features": 0, **source},
-        readers={"lookalikes": 2.0},
+        source={"kind": "study", "study": str(study), "test": 2, "features": 0},
         grid={"images": [3], "readings": [2]},
     )
     material = prepare_material(design, tmp_path)
     assert len(material.images) == 6
     assert material.candidates["image_id"].nunique() == 6
-    known = pd.read_csv(tmp_path / "cohort" / "known" / "nodules.csv")
-    assert len(known) == material.objects["is_lesion"].sum()
-    # What deceives all readers is as frequent as the design says, not as the law of the paper's cohort.
+    assert "(study)" in material.words
+    assert len(pd.read_csv(study / "known" / "nodules.csv")) == material.objects["is_lesion"].sum()
     assert (~material.objects["is_lesion"]).sum() >= 4
     assert material.objects["level"].notna().all()
-    inside = material.objects.merge(material.images, on="image_id")
-    assert len(inside) == len(material.objects)
+    assert material.objects["image_id"].isin(material.images["image_id"]).all()
     assert np.isfinite(material.features.read(material.features.names).to_numpy()).all()
-    return material
-
-
-def test_phantoms_go_through_the_stages_of_a_run(tmp_path):
-    material = prepare_few("phantom", tmp_path)
-    assert "(cohort)" in material.words
-
-
-@pytest.mark.slow
-def test_nodules_in_backgrounds_go_through_the_stages_of_a_run(shared_data, tmp_path):
-    table = pd.read_csv(shared_data / "nih" / "normals.csv").head(6)
-    table.to_csv(tmp_path / "images.csv", index=False)
-    material = prepare_few(
-        "backgrounds",
-        tmp_path,
-        backgrounds=str(shared_data / "nih" / "normals"),
-        images_csv=str(tmp_path / "images.csv"),
-    )
-    # Patients are those of the backgrounds: both images of a patient are tested on, or none.
-    used = pd.read_csv(tmp_path / "cohort" / "known" / "backgrounds.csv")
-    assert used["background"].nunique() <= 6
-    assert material.images["patient_id"].nunique() == table["patient"].nunique()

@@ -12,11 +12,11 @@ from overread.apps.scenario._design import Condition
 from overread.apps.scenario._draw import draw_seed, make_test_set, make_training_set
 from overread.apps.scenario._points import (
     _foretell_shares,
-    _tune_and_fit,
     claim_folder,
     list_points,
     measure_point,
     run_points,
+    tune_and_fit,
 )
 from overread.errors import InvalidInputError, LockedError
 from overread.files import folder_lock
@@ -119,7 +119,7 @@ def test_a_point_tells_what_the_fitted_model_does_on_unseen_images(sets, design)
     training, test = sets
     model, settings = CONTENDERS["soft"], design.settings()
     told = measure_point(model, training, test, settings, fp_targets=[0.5, 1.0, 2.0], n_bootstrap=30, seed=0)
-    fitted = _tune_and_fit(model, training, settings, 0)
+    fitted = tune_and_fit(model, training, settings, 0)
     scores = fitted.instance_decision_function(test.split.features.read(test.split.features.names))
     for found, matching in ((told.known, test.known), (told.golden, test.golden)):
         by_hand = sensitivity_at(froc_curve(matching.with_scores(scores)), [0.5, 1.0, 2.0])["gt_sensitivity"]

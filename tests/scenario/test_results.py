@@ -65,20 +65,6 @@ def test_a_planted_law_of_budgets_is_found():
     assert worst["p_holm"] < 0.05
 
 
-def test_images_that_a_sensitivity_takes_lie_on_the_line():
-    points = [
-        make_point("soft", n, k, 0, 0.2 + 0.1 * np.log2(n / 100) + 0.03 * np.log2(k), noise=0)
-        for n in (100, 200, 400)
-        for k in (1, 2, 4)
-    ]
-    results = sum_up_points(points, DESIGN, None)
-    for row in results.needed.dropna().itertuples():
-        expected = 100 * 2 ** ((row.sensitivity - 0.2 - 0.03 * np.log2(row.readings)) / 0.1)
-        assert row.images == pytest.approx(expected, rel=1e-6)
-        assert row.budget == pytest.approx(expected * row.readings, rel=1e-6)
-    assert len(results.needed.dropna()) >= 5
-
-
 def test_a_planted_difference_of_rules_is_told_and_none_is_not():
     rule = {"soft": 0.6, "golden": 0.6, "any": 0.5}
     comparisons = sum_up_points(make_points(lambda model, n, k: rule[model]), DESIGN, None).comparisons
@@ -123,7 +109,6 @@ def test_a_design_without_a_pool_that_reads_all_is_told_of_the_pool_that_reads_m
     results = sum_up_points(points, DESIGN, None)
     assert results.budgets["estimate"].tolist() == pytest.approx([0.45, 0.4], abs=0.03)
     assert len(results.doubling) == 3
-    assert len(results.needed)
 
 
 def test_budgets_are_told_only_where_all_their_readings_were_done():
@@ -134,7 +119,6 @@ def test_budgets_are_told_only_where_all_their_readings_were_done():
     ]
     results = sum_up_points(part, DESIGN, None)
     assert results.budgets.empty
-    assert results.needed.empty
     assert results.doubling.empty
     assert len(results.comparisons)
 

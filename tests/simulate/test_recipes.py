@@ -17,7 +17,7 @@ from overread.simulate import (
     picture_cohort,
 )
 from overread.simulate._laws import PAPER_LAW
-from overread.simulate._recipes import ANATOMY_BITS, PhantomRecipe
+from overread.simulate._recipes import ANATOMY_BITS, ChestRecipe
 from overread.tables import check_study, read_table
 from overread.truth import MergeOptions, merge_marks
 
@@ -25,13 +25,13 @@ GRID = 2.8
 
 
 @pytest.fixture(scope="module")
-def recipe() -> PhantomRecipe:
-    return PhantomRecipe(4, PAPER_LAW, 7, GRID)
+def recipe() -> ChestRecipe:
+    return ChestRecipe(4, PAPER_LAW, 7, GRID)
 
 
 @pytest.mark.parametrize(
     ("kind", "more"),
-    [(PhantomRecipe, {"law": PAPER_LAW, "grid_mm": GRID}), (PictureRecipe, {"law": PictureDistribution()})],
+    [(ChestRecipe, {"law": PAPER_LAW, "grid_mm": GRID}), (PictureRecipe, {"law": PictureDistribution()})],
 )
 def test_an_image_depends_on_seed_and_number_alone(kind, more):
     recipe, other_seed = kind(n_images=4, seed=7, **more), kind(n_images=4, seed=8, **more)
@@ -76,14 +76,14 @@ def test_no_breast_is_thicker_than_the_law_allows(recipe, monkeypatch):
 
 def test_varied_nodules_make_another_cohort_whose_images_may_be_varied_too(recipe):
     law = law_for_readers(8, "varied")
-    varied = PhantomRecipe(4, law, 7, GRID)
+    varied = ChestRecipe(4, law, 7, GRID)
     assert varied.settings() != recipe.settings()
     counts = [[len(one.make(k).rows["nodules"]) for k in range(4)] for one in (varied, recipe)]
     assert counts[0] == counts[1]
     empty = next(k for k in range(4) if not recipe.make(k).rows["nodules"])
     other = recipe.make(empty)
     assert np.array_equal(varied.make(empty).pixels, other.pixels)
-    noisy = PhantomRecipe(4, replace(law, nodules=replace(law.nodules, image_noise=(0.2, 0.5))), 7, GRID)
+    noisy = ChestRecipe(4, replace(law, nodules=replace(law.nodules, image_noise=(0.2, 0.5))), 7, GRID)
     changed = np.abs(noisy.make(empty).pixels.astype(float) - other.pixels).mean() / 65535
     assert 0.0005 < changed < 0.05
 

@@ -83,8 +83,7 @@ def with_conspicuity(
 
 def mean_contrast(nodule: Nodule, pixels: FloatArray, mm_per_px: float, *, white: float) -> float:
     """Mean of what the nodule adds inside its outline."""
-    shape = (pixels.shape[0], pixels.shape[1])
-    window = window_around(nodule.x_mm, nodule.y_mm, nodule.reach_mm, shape, mm_per_px)
+    window = window_around(nodule.x_mm, nodule.y_mm, nodule.reach_mm, pixels.shape, mm_per_px)
     x, y = window.mm(mm_per_px)
     inside = relative_radius(nodule, x, y)[0] < 1.0
     added = _nodule_contribution(nodule, pixels[window.rows, window.columns], window, mm_per_px, white)
@@ -93,9 +92,8 @@ def mean_contrast(nodule: Nodule, pixels: FloatArray, mm_per_px: float, *, white
 
 def ring_noise(nodule: Nodule, pixels: FloatArray, lungs: BoolArray, mm_per_px: float) -> float:
     """Deviation of the clean image around a nodule, in the lung, about a quadratic surface."""
-    shape = (pixels.shape[0], pixels.shape[1])
     reach = RING[1] * nodule.radius_mm + mm_per_px
-    window = window_around(nodule.x_mm, nodule.y_mm, reach, shape, mm_per_px)
+    window = window_around(nodule.x_mm, nodule.y_mm, reach, pixels.shape, mm_per_px)
     x, y = window.mm(mm_per_px)
     dx, dy = np.broadcast_arrays((x - nodule.x_mm) / nodule.radius_mm, (y - nodule.y_mm) / nodule.radius_mm)
     distance = np.hypot(dx, dy)
@@ -277,8 +275,7 @@ def share_behind_bone(background: Background, nodule: Nodule) -> float:
     """Share of a nodule's outline that lies behind ribs or clavicles; 0 where the bones are not known."""
     if background.bones is None:
         return 0.0
-    shape = (background.bones.shape[0], background.bones.shape[1])
-    covered = background.bones[nodule_mask(nodule, shape, background.mm_per_px)]
+    covered = background.bones[nodule_mask(nodule, background.bones.shape, background.mm_per_px)]
     return float(covered.mean()) if covered.size else 0.0
 
 

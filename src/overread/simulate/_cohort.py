@@ -44,10 +44,9 @@ from overread.simulate._nodules import NoduleDistribution
 from overread.simulate._readers import ReaderModel, field_readers, reader_panel
 from overread.simulate._recipes import (
     FIELD_LAYOUT,
-    FileRecipe,
+    ChestRecipe,
     Format,
     FrozenRecipe,
-    PhantomRecipe,
     PictureDistribution,
     PictureRecipe,
     Recipe,
@@ -207,12 +206,8 @@ def cohort(
     if law is not None and (n_readers is not None or nodules != "plain"):
         raise UsageError(LAW_AND_MORE)
     drawn_by = law_for_readers(8 if n_readers is None else n_readers, nodules) if law is None else law
-    recipe: Recipe
-    if backgrounds is None:
-        recipe = PhantomRecipe(n_images, drawn_by, seed, grid_mm)
-    else:
-        files = tuple(background_files(backgrounds, images_csv))
-        recipe = FileRecipe(files, n_images, drawn_by, seed, grid_mm)
+    files = None if backgrounds is None else tuple(background_files(backgrounds, images_csv))
+    recipe = ChestRecipe(n_images, drawn_by, seed, grid_mm, files)
     return write_study(recipe, folder, format=format, workers=workers)
 
 

@@ -135,7 +135,7 @@ class InsertWindow:
 
 
 def window_around(
-    x_mm: float, y_mm: float, reach_mm: float, shape: tuple[int, int], mm_per_px: float
+    x_mm: float, y_mm: float, reach_mm: float, shape: tuple[int, ...], mm_per_px: float
 ) -> InsertWindow:
     """Pixels of an image no farther than the reach from a place, in rows and in columns."""
     bounds = []
@@ -180,7 +180,7 @@ def relative_radius(nodule: Nodule, x: FloatArray, y: FloatArray) -> tuple[Float
     return np.hypot(dx, dy) / (scale * _outline(nodule, angle)), angle
 
 
-def nodule_mask(nodule: Nodule, shape: tuple[int, int], mm_per_px: float) -> BoolArray:
+def nodule_mask(nodule: Nodule, shape: tuple[int, ...], mm_per_px: float) -> BoolArray:
     """Pixels with their centre inside the outline; spicules and blur do not count."""
     mask = np.zeros(shape, dtype=bool)
     window = window_around(nodule.x_mm, nodule.y_mm, nodule.reach_mm, shape, mm_per_px)
@@ -191,8 +191,6 @@ def nodule_mask(nodule: Nodule, shape: tuple[int, int], mm_per_px: float) -> Boo
 
 def contrast_field(nodule: Nodule, window: InsertWindow, mm_per_px: float) -> FloatArray:
     """Field of a nodule in a window that holds its reach: 1 at the centre of a smooth one without blur."""
-    from scipy.ndimage import gaussian_filter
-
     x, y = window.mm(mm_per_px)
     rho, angle = relative_radius(nodule, x, y)
     field = np.maximum(1.0 - rho**2, 0.0) ** nodule.exponent

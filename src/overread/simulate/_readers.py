@@ -18,7 +18,7 @@ a cluster that is ringed is seen as its clearest lesion is. With each mark goes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -136,18 +136,13 @@ def reader_panel(
     """
     if n_readers < 1:
         raise InvalidInputError(f"n_readers must be at least 1, not {n_readers}")
-    order = np.arange(n_readers)
-    orders = (
-        order,
-        (3 * order + 1) % n_readers,
-        (5 * order + 2) % n_readers,
-        (order + n_readers // 2) % n_readers,
-    )
+    order, spans = np.arange(n_readers), (skills, thresholds, sizes, splits)
+    orders = (order, 3 * order + 1, 5 * order + 2, order + n_readers // 2)
     columns = [
-        np.linspace(*span, n_readers)[places]
-        for span, places in zip((skills, thresholds, sizes, splits), orders, strict=True)
+        np.linspace(*span, n_readers)[places % n_readers].tolist()
+        for span, places in zip(spans, orders, strict=True)
     ]
-    return tuple(Reader(f"R{i + 1}", *(float(column[i]) for column in columns)) for i in range(n_readers))
+    return tuple(Reader(f"R{number}", *own) for number, own in enumerate(zip(*columns, strict=True), start=1))
 
 
 def draw_readings(image_ids: Sequence[str], model: ReaderModel, random: np.random.Generator) -> pd.DataFrame:
@@ -209,21 +204,16 @@ def _draw_object(
         return [draw_ellipse(seen, reader, model, random)]
     n, turn = int(random.integers(2, 4)), random.uniform(0, 2 * np.pi)
     angles: NDArray[np.float64] = turn + np.arange(n) * 2 * np.pi / n
-    return [
-        draw_ellipse(
-            SeenObject(
-                seen.object_id,
-                seen.x_mm + 0.27 * seen.diameter_mm * float(np.cos(angle)),
-                seen.y_mm + 0.27 * seen.diameter_mm * float(np.sin(angle)),
-                0.48 * seen.diameter_mm,
-                seen.level,
-            ),
-            reader,
-            model,
-            random,
+    parts = [
+        replace(
+            seen,
+            x_mm=seen.x_mm + 0.27 * seen.diameter_mm * float(np.cos(angle)),
+            y_mm=seen.y_mm + 0.27 * seen.diameter_mm * float(np.sin(angle)),
+            diameter_mm=0.48 * seen.diameter_mm,
         )
         for angle in angles
     ]
+    return [draw_ellipse(part, reader, model, random) for part in parts]
 
 
 def draw_ellipse(
@@ -281,21 +271,30 @@ def mark_field(
     random: np.random.Generator,
 ) -> list[dict[str, Any]]:
     """Draw the marks of one field, reader by reader, as rows without image and id."""
-    groups = [
-        (cluster, _see_lesions(cluster, number, model, random)) for number, cluster in enumerate(clusters)
+    lesions = [
+        [
+            _see(f"C{number}-{k}", one, model.nodule_level(one.conspicuity, one.diameter_mm, random))
+            for k, one in enumerate(cluster.lesions, start=1)
+        ]
+        for number, cluster in enumerate(clusters, start=1)
     ]
     spots = [
-        (label, _see_nodule(f"D-{label}-{k + 1}", spot, model.draw_distractor_level(random)))
+        (label, _see(f"D-{label}-{k}", spot, model.draw_distractor_level(random)))
         for label, own in lookalikes.items()
-        for k, spot in enumerate(own)
+        for k, spot in enumerate(own, start=1)
     ]
+
+    def look(reader: Reader) -> Iterator[tuple[str, SeenObject]]:
+        for cluster, own in zip(clusters, lesions, strict=True):
+            for seen in _choose_objects(cluster, own, reader, random):
+                yield cluster.label, seen
+        yield from spots
+
     rows = []
     for reader in model.readers:
-        for cluster, lesions in groups:
-            for seen in _choose_objects(cluster, lesions, reader, random):
-                rows += _try_mark(seen, cluster.label, reader, model, random)
-        for label, seen in spots:
-            rows += _try_mark(seen, label, reader, model, random)
+        for label, seen in look(reader):
+            if random.random() < ndtr(seen.level + reader.skill - reader.threshold):
+                rows.append(_draw_mark(seen, label, reader, model, random))
         for _ in range(random.poisson(model.false_marks * np.exp(-reader.threshold))):
             diameter = float(np.exp(random.uniform(*np.log(FALSE_DIAMETER_PX))))
             nothing = SeenObject("", *place(random), diameter, reader.threshold - reader.skill)
@@ -303,21 +302,7 @@ def mark_field(
     return rows
 
 
-def _see_lesions(
-    cluster: Cluster, number: int, model: ReaderModel, random: np.random.Generator
-) -> list[SeenObject]:
-    """Return the lesions of a cluster with the level that all readers share."""
-    return [
-        _see_nodule(
-            f"C{number + 1}-{k + 1}",
-            lesion,
-            model.nodule_level(lesion.conspicuity, lesion.diameter_mm, random),
-        )
-        for k, lesion in enumerate(cluster.lesions)
-    ]
-
-
-def _see_nodule(object_id: str, nodule: Nodule, level: float) -> SeenObject:
+def _see(object_id: str, nodule: Nodule, level: float) -> SeenObject:
     """Return what readers see of a spot."""
     return SeenObject(object_id, nodule.x_mm, nodule.y_mm, nodule.diameter_mm, level)
 
@@ -332,15 +317,6 @@ def _choose_objects(
     clearest = max(lesion.level for lesion in lesions)
     name = lesions[0].object_id.partition("-")[0]
     return [SeenObject(name, x, y, RING_MARGIN * diameter, clearest)]
-
-
-def _try_mark(
-    seen: SeenObject, label: str, reader: Reader, model: ReaderModel, random: np.random.Generator
-) -> list[dict[str, Any]]:
-    """One mark if the reader sees the object, else none."""
-    if random.random() >= ndtr(seen.level + reader.skill - reader.threshold):
-        return []
-    return [_draw_mark(seen, label, reader, model, random)]
 
 
 def _draw_mark(

@@ -123,53 +123,64 @@ class Recipe(Protocol):
 
 
 @dataclass(frozen=True)
-class PhantomRecipe:
-    """Phantoms, each with its own patient."""
+class ChestRecipe:
+    """Phantoms, each with its own patient; or files of real radiographs, in turn until there are enough images."""
 
     n_images: int
     law: CaseDistribution
     seed: int
     grid_mm: float = GRID_MM
-
-    layout: ClassVar[FolderLayout] = CHEST_LAYOUT
-
-    def settings(self) -> dict[str, Any]:
-        """See `Recipe`."""
-        return {"kind": "phantom", **asdict(self)}
-
-    def make(self, number: int) -> MadeImage:
-        """See `Recipe`."""
-        seed = int(np.random.SeedSequence([self.seed, 3, number]).generate_state(1)[0])
-        patient = draw_patient(seed)
-        patient = replace(patient, breast_mm=min(patient.breast_mm, self.law.thickest_breast_mm))
-        image = phantom(seed=seed, mm_per_px=self.grid_mm, patient=patient)
-        background, anatomy = phantom_background(image), _mask_bits(image, ANATOMY_BITS)
-        return _draw_image(self, number, f"P{number + 1:05d}", f"{PHANTOM_NAME}{seed}", background, anatomy)
-
-
-@dataclass(frozen=True)
-class FileRecipe:
-    """Real radiographs, taken in turn until there are enough images."""
-
-    files: tuple[BackgroundFile, ...]
-    n_images: int
-    law: CaseDistribution
-    seed: int
-    grid_mm: float = GRID_MM
+    files: tuple[BackgroundFile, ...] | None = None
 
     layout: ClassVar[FolderLayout] = CHEST_LAYOUT
 
     def settings(self) -> dict[str, Any]:
         """See `Recipe`; files count by name, so that a folder may move."""
+        settings = asdict(self)
+        del settings["files"]
+        if self.files is None:
+            return {"kind": "phantom", **settings}
         files = [(file.path.name, file.patient_id, file.mm_per_px) for file in self.files]
-        return {"kind": "files", **asdict(self), "files": files}
+        return {"kind": "files", **settings, "files": files}
 
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
-        file = self.files[number % len(self.files)]
-        varied = isinstance(self.law.nodules, VariedDistribution)
-        background = file_background(file, grid_mm=self.grid_mm, behind_heart=varied)
-        return _draw_image(self, number, file.patient_id, file.path.name, background, None)
+        law, image_id = self.law, f"case{number + 1:05d}"
+        is_varied, anatomy = isinstance(law.nodules, VariedDistribution), None
+        if self.files is None:
+            seed = int(np.random.SeedSequence([self.seed, 3, number]).generate_state(1)[0])
+            patient_id, name = f"P{number + 1:05d}", f"{PHANTOM_NAME}{seed}"
+            background, anatomy = _draw_phantom(seed, self.grid_mm, law.thickest_breast_mm)
+        else:
+            file = self.files[number % len(self.files)]
+            patient_id, name = file.patient_id, file.path.name
+            background = file_background(file, grid_mm=self.grid_mm, behind_heart=is_varied)
+        random = np.random.default_rng([self.seed, 4, number])
+        if isinstance(law.nodules, VariedDistribution):
+            pixels = vary_pixels(
+                background.pixels, background.lungs, background.mm_per_px, law=law.nodules, random=random
+            )
+            background = replace(background, pixels=pixels)
+        n_nodules = int(nodule_counts(self.n_images, law.nodules, self.seed)[number])
+        readings = draw_readings([image_id], law.readers, random)
+        case = draw_case(background, list(readings["reader_id"]), law, random, n_nodules=n_nodules)
+        rows = {
+            "nodules": nodule_rows(image_id, case.nodules),
+            "distractors": distractor_rows(image_id, case),
+            "readings": records(readings),
+            "marks": mark_rows(image_id, case),
+        }
+        return _assemble(image_id, patient_id, name, background, case.nodules, anatomy, rows)
+
+
+def _draw_phantom(
+    seed: int, grid_mm: float, thickest_breast_mm: float = np.inf
+) -> tuple[Background, NDArray[np.uint16]]:
+    """Phantom as a background, and the bits of its masks."""
+    patient = draw_patient(seed)
+    patient = replace(patient, breast_mm=min(patient.breast_mm, thickest_breast_mm))
+    image = phantom(seed=seed, mm_per_px=grid_mm, patient=patient)
+    return phantom_background(image), _mask_bits(image, ANATOMY_BITS)
 
 
 @dataclass(frozen=True)
@@ -198,8 +209,7 @@ class FrozenRecipe:
         image_id, name = str(row["image_id"]), str(row["background"])
         patient_id, anatomy = f"P{number + 1:05d}", None
         if self.folder is None or self.images_csv is None:
-            image = phantom(seed=int(name.removeprefix(PHANTOM_NAME)), mm_per_px=PHANTOM_GRID_MM)
-            background, anatomy = phantom_background(image), _mask_bits(image, ANATOMY_BITS)
+            background, anatomy = _draw_phantom(int(name.removeprefix(PHANTOM_NAME)), PHANTOM_GRID_MM)
         else:
             file = nih_files(cohort, self.folder, self.images_csv)[name]
             patient_id, background = file.patient_id, nih_background(file)
@@ -208,34 +218,6 @@ class FrozenRecipe:
         nodules = nodules_by_image(own["nodules"]).get(image_id, [])
         rows = {kind: records(table) for kind, table in own.items()}
         return _assemble(image_id, patient_id, name, background, nodules, anatomy, rows)
-
-
-def _draw_image(
-    recipe: PhantomRecipe | FileRecipe,
-    number: int,
-    patient_id: str,
-    name: str,
-    background: Background,
-    anatomy: NDArray[np.uint16] | None,
-) -> MadeImage:
-    """Draw nodules, distractors, readings and marks on a background."""
-    law, image_id = recipe.law, f"case{number + 1:05d}"
-    random = np.random.default_rng([recipe.seed, 4, number])
-    if isinstance(law.nodules, VariedDistribution):
-        pixels = vary_pixels(
-            background.pixels, background.lungs, background.mm_per_px, law=law.nodules, random=random
-        )
-        background = replace(background, pixels=pixels)
-    n_nodules = int(nodule_counts(recipe.n_images, law.nodules, recipe.seed)[number])
-    readings = draw_readings([image_id], law.readers, random)
-    case = draw_case(background, list(readings["reader_id"]), law, random, n_nodules=n_nodules)
-    rows = {
-        "nodules": nodule_rows(image_id, case.nodules),
-        "distractors": distractor_rows(image_id, case),
-        "readings": records(readings),
-        "marks": mark_rows(image_id, case),
-    }
-    return _assemble(image_id, patient_id, name, background, case.nodules, anatomy, rows)
 
 
 def _assemble(
@@ -263,7 +245,7 @@ def label_image(nodules: Sequence[Nodule], shape: tuple[int, ...], mm_per_px: fl
     """Image of the nodules' numbers."""
     image = np.zeros(shape, dtype=np.uint16)
     for number, nodule in enumerate(nodules, start=1):
-        image[nodule_mask(nodule, (shape[0], shape[1]), mm_per_px)] = number
+        image[nodule_mask(nodule, shape, mm_per_px)] = number
     return image
 
 

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -56,15 +57,17 @@ SILENCE_SECONDS = 30
 SUCCESS, DUPLICATE, WARNINGS = 0x0000, 0x0111, range(0xB000, 0xC000)
 
 
+@dataclass(eq=False)
 class Sender:
     """Sends what waits."""
 
-    def __init__(self, spool: Spool, settings: NodeSettings, log: Callable[[str], None]) -> None:
-        self._spool, self._settings, self._log = spool, settings, log
+    spool: Spool
+    settings: NodeSettings
+    log: Callable[[str], None]
 
     def send(self) -> bool | None:
         """Send the documents that wait; return whether there were any, None where some were not taken."""
-        waiting = self._spool.ledger.unsent(MOST_AT_ONCE)
+        waiting = self.spool.ledger.unsent(MOST_AT_ONCE)
         if not waiting:
             return False
         association = self._connect()
@@ -77,14 +80,14 @@ class Sender:
                 association.release()
 
     def _connect(self) -> Any:
-        entity = AE(ae_title=self._settings.ae_title)
+        entity = AE(ae_title=self.settings.ae_title)
         entity.acse_timeout = entity.dimse_timeout = entity.network_timeout = SILENCE_SECONDS
         entity.connection_timeout = SILENCE_SECONDS
         # One context for each syntax: a document is sent in the one it is written in, or converted by us.
         for document_class in (ComprehensiveSRStorage, GrayscaleSoftcopyPresentationStateStorage):
             for syntax in (ExplicitVRLittleEndian, ImplicitVRLittleEndian):
                 entity.add_requested_context(document_class, syntax)
-        destination = self._settings.destination
+        destination = self.settings.destination
         return entity.associate(destination.host, destination.port, ae_title=destination.ae_title)
 
     def _send_all(self, association: Any, waiting: Sequence[NodeAnswer]) -> bool | None:
@@ -106,11 +109,11 @@ class Sender:
                     return None
                 status = int(response.Status)
                 if status in (SUCCESS, DUPLICATE) or status in WARNINGS:
-                    if self._spool.ledger.mark_sent(answer) and not self._settings.keep:
-                        self._spool.discard(answer.sop_uid)
+                    if self.spool.ledger.mark_sent(answer) and not self.settings.keep:
+                        self.spool.discard(answer.sop_uid)
                     continue
                 reason = f"refused with status 0x{status:04X}"
-            self._refuse(answer, f"{self._settings.destination} {reason}")
+            self._refuse(answer, f"{self.settings.destination} {reason}")
             is_refused = True
         return None if is_refused else True
 
@@ -119,20 +122,20 @@ class Sender:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                document = dcmread(BytesIO(read_regular(self._spool.document_path(answer.file))))
+                document = dcmread(BytesIO(read_regular(self.spool.document_path(answer.file))))
                 is_whole = content_uid(document) == answer.uid
         except Exception:  # pydicom raises almost anything on damaged data
             is_whole = False
         if not is_whole:
-            self._log(f"document {answer.uid}: its file is gone or damaged; it is made again")
-            self._spool.ledger.wait_again(answer.sop_uid)
+            self.log(f"document {answer.uid}: its file is gone or damaged; it is made again")
+            self.spool.ledger.wait_again(answer.sop_uid)
             return None
         return document
 
     def _refuse(self, answer: NodeAnswer, reason: str) -> None:
-        self._log(f"document {answer.uid}: {reason}")
-        if self._spool.ledger.refuse(answer, reason) >= MOST_REFUSALS:
-            self._spool.ledger.fail(answer.sop_uid, reason)
+        self.log(f"document {answer.uid}: {reason}")
+        if self.spool.ledger.refuse(answer, reason) >= MOST_REFUSALS:
+            self.spool.ledger.fail(answer.sop_uid, reason)
 
 
 # Processes that may die of an image, each with nothing else to do; by judgement: one or two may have died of want of
@@ -141,6 +144,7 @@ MOST_DEATHS = 3
 KINDS = Documents(sr=True, gsps=True, mode=PRIVATE_FILE)
 
 
+@dataclass(eq=False)
 class Worker:
     """Works on one image after the other.
 
@@ -148,41 +152,31 @@ class Worker:
     on again after all others, in a process that has nothing else to do; only if that process dies, `MOST_DEATHS`
     times, is the image given up.
 
-    Parameters
-    ----------
-    spool
-        Has the images, and gets the documents.
-    request
-        What is asked of the detector, with documents.
-    mm_per_px
-        Size of a pixel where an image does not say.
-    log
-        Is told, in one line, of images that failed.
     """
 
-    def __init__(
-        self,
-        spool: Spool,
-        request: Request,
-        mm_per_px: tuple[float, float] | None,
-        log: Callable[[str], None],
-    ) -> None:
-        self._spool, self._request, self._mm_per_px = spool, request, mm_per_px
-        self._log = log
+    spool: Spool  # Has the images, and gets the documents
+    request: Request  # What is asked of the detector, with documents
+    mm_per_px: tuple[float, float] | None  # Pixel size where an image does not say
+    log: Callable[[str], None]  # Gets a line for each image that failed
 
     def work(self) -> bool:
         """Work on the image that waits longest; return whether there was one."""
-        ledger = self._spool.ledger
+        ledger = self.spool.ledger
         entry = ledger.next_received()
         if entry is None:
             return False
         ledger.begin_work(entry.sop_uid)
-        report = self._detect_alone(entry.sop_uid) if entry.tries else self._detect(entry.sop_uid)
+        try:
+            path = self.spool.image_path(entry.sop_uid)
+        except OverreadError as error:
+            self._fail(entry.sop_uid, str(error))
+            return True
+        report = (self._detect_alone if entry.tries else self._detect)(entry.sop_uid, path)
         if report is None:
             return True
         try:
             files = write_documents(
-                [report], f"Overread {self._request.detector.name}", self._spool.documents, KINDS
+                [report], f"Overread {self.request.detector.name}", self.spool.documents, KINDS
             )
         except StorageError:
             ledger.wait_again(entry.sop_uid)
@@ -193,40 +187,32 @@ class Worker:
             ledger.answer(entry.sop_uid, files, len(report.marks))
         return True
 
-    def _detect(self, sop_uid: str) -> ImageReport | None:
+    def _detect(self, sop_uid: str, path: Path) -> ImageReport | None:
         """Look for detections in an image; None where there are none yet, or it failed: its file may not be read."""
         try:
-            path = self._spool.image_path(sop_uid)
-            report = detect_image(self._request, path, self._mm_per_px)[2]
+            report = detect_image(self.request, path, self.mm_per_px)[2]
             assert report is not None, "the request asks for documents"
         except MemoryError:
-            self._log(
-                f"image {sop_uid}: not enough memory; it will be worked on again, in a process of its own"
-            )
+            self.log(f"image {sop_uid}: not enough memory; it is worked on again in a process of its own")
         except Exception as error:
             self._fail(sop_uid, _describe(error))
         else:
             return report
         return None
 
-    def _detect_alone(self, sop_uid: str) -> ImageReport | None:
+    def _detect_alone(self, sop_uid: str, path: Path) -> ImageReport | None:
         """Look for detections in an image in a process of its own; None where there are none yet, or it failed."""
-        try:
-            path = self._spool.image_path(sop_uid)
-        except OverreadError as error:
-            self._fail(sop_uid, _describe(error))
-            return None
-        with closing(IsolatedWorker(DetectionPipeline(self._request).spec(), WorkLimits())) as worker:
-            outcome = worker.work(make_task(path, self._mm_per_px))
+        with closing(IsolatedWorker(DetectionPipeline(self.request).spec(), WorkLimits())) as worker:
+            outcome = worker.work(make_task(path, self.mm_per_px))
         if outcome.shard is not None:
             return found_of(path, read_work(outcome.shard)[0]).report
         assert outcome.fault is not None, "an outcome is one of the two"
         if outcome.fault.kind not in PASSING:
             self._fail(sop_uid, outcome.fault.reason)
             return None
-        deaths = self._spool.ledger.count_death(sop_uid)
+        deaths = self.spool.ledger.count_death(sop_uid)
         if deaths < MOST_DEATHS:
-            self._log(f"image {sop_uid}: {outcome.fault.reason}; it will be worked on again")
+            self.log(f"image {sop_uid}: {outcome.fault.reason}; it will be worked on again")
         else:
             self._fail(
                 sop_uid,
@@ -236,9 +222,9 @@ class Worker:
         return None
 
     def _fail(self, sop_uid: str, reason: str) -> None:
-        reason = reason.replace(f"{self._spool.folder}/images/{sop_uid}.dcm: ", "")
-        self._spool.ledger.fail(sop_uid, reason)
-        self._log(f"image {sop_uid} failed: {reason}")
+        reason = reason.replace(f"{self.spool.folder}/images/{sop_uid}.dcm: ", "")
+        self.spool.ledger.fail(sop_uid, reason)
+        self.log(f"image {sop_uid} failed: {reason}")
 
 
 def _describe(error: Exception) -> str:
@@ -269,7 +255,7 @@ class Node:
         mm_per_px: tuple[float, float] | None = None,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self._settings, self._log = settings, log
+        self.settings, self._log = settings, log
         self._spool = Spool(folder)
         self._received, self._answered, self._stopped = (threading.Event() for _ in range(3))
         self._receiver = Receiver(settings, self._spool, self._received.set, log)
@@ -281,7 +267,7 @@ class Node:
 
     def __enter__(self) -> Self:
         quiet_network_log()
-        self._spool.recover(keep_done=self._settings.keep)
+        self._spool.recover(keep_done=self.settings.keep)
         try:
             self.port = self._receiver.start()
         except OverreadError:
@@ -342,9 +328,7 @@ class Node:
                 self._log(str(error))
                 sent = None
             if sent is None:
-                self._log(
-                    f"{self._settings.destination} does not take documents now; next try in {pause:g} s"
-                )
+                self._log(f"{self.settings.destination} does not take documents now; next try in {pause:g} s")
                 self._stopped.wait(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:

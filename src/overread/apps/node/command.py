@@ -12,8 +12,6 @@ from overread._terminal import print_line
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from overread.apps.node._service import Node
 
 
@@ -103,12 +101,10 @@ def node(
         raise UsageError(f"{spool}: is a file; --spool is a folder")
     spool.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     with folder_lock(spool, "lock", IS_HELD):
-        _run_until_stopped(
-            Node(settings, request, spool, mm_per_px=spacing, log=_complain), settings.ae_title, host
-        )
+        _run_until_stopped(Node(settings, request, spool, mm_per_px=spacing, log=_complain))
 
 
-def _run_until_stopped(running: Node, ae_title: str, host: str) -> None:
+def _run_until_stopped(running: Node) -> None:
     """Run a node until SIGINT or SIGTERM."""
     import signal
     import threading
@@ -118,7 +114,8 @@ def _run_until_stopped(running: Node, ae_title: str, host: str) -> None:
         signal.signal(number, lambda *_: stop.set())
     with running:
         # Flushed, because who started the node may read the port from a pipe.
-        print_line(f"listening as {ae_title} at {host}:{running.port}; stop with Ctrl-C")
+        at = running.settings
+        print_line(f"listening as {at.ae_title} at {at.host}:{running.port}; stop with Ctrl-C")
         while not stop.wait(0.5):
             running.wait(0)
     print_plain("stopped; started again with the same --spool it goes on")
@@ -142,16 +139,11 @@ def _show_status(spool: Path, table: Path | None, *, as_json: bool) -> None:
         from overread.tables import write_table
 
         write_table(studies, table)
-    emit(studies.to_dict("records"), lambda _: _print_studies(studies), as_json=as_json)
 
+    def show(_: object) -> None:
+        header = (name.replace("_", " ") for name in studies.columns)
+        print_table(header, studies.astype(str).itertuples(index=False, name=None), box=None, pad_edge=False)
+        counts = ", ".join(f"{studies[name].sum()} {name}" for name in ("done", "waiting", "failed"))
+        print_plain(f"{len(studies)} studies, {studies['images'].sum()} images: {counts}")
 
-def _print_studies(studies: pd.DataFrame) -> None:
-    """Print the list as a table, and the sums."""
-    header = (name.replace("_", " ") for name in studies.columns)
-    rows = studies.astype(str).itertuples(index=False, name=None)
-    print_table(header, rows, box=None, pad_edge=False)
-    sums = studies[["images", "done", "waiting", "failed"]].sum().to_dict()
-    print_plain(
-        f"{len(studies)} studies, {sums['images']} images: {sums['done']} done, {sums['waiting']} waiting, "
-        f"{sums['failed']} failed"
-    )
+    emit(studies.to_dict("records"), show, as_json=as_json)

@@ -6,6 +6,7 @@ record, and a function that prints it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from math import ceil, isfinite
 from pathlib import Path
@@ -49,19 +50,19 @@ class Wanted:
     difference: float | None = None
     power: float = 0.8
 
-    @property
-    def half_widths(self) -> tuple[float, ...]:
-        """Half-widths to plan for."""
-        if self.half_width is not None:
-            return (self.half_width,)
-        return TABLE if self.difference is None else ()
+    def of_half_widths(self, plan: Callable[[float], dict[str, Any]]) -> list[dict[str, Any]]:
+        """Plan for the half-width that is wanted; for several where nothing is."""
+        return self._rows("half_width", self.half_width, plan)
 
-    @property
-    def differences(self) -> tuple[float, ...]:
-        """Differences to plan for."""
-        if self.difference is not None:
-            return (self.difference,)
-        return TABLE if self.half_width is None else ()
+    def of_differences(self, plan: Callable[[float], dict[str, Any]]) -> list[dict[str, Any]]:
+        """Plan for the difference that is to be found; for several where nothing is wanted."""
+        return self._rows("difference", self.difference, plan)
+
+    def _rows(
+        self, name: str, asked: float | None, plan: Callable[[float], dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        table = TABLE if self.half_width is None and self.difference is None else ()
+        return [{name: value, **plan(value)} for value in (table if asked is None else (asked,))]
 
 
 @Parameter(name="*", group="From a run")
@@ -147,10 +148,12 @@ class RunPlan:
             "has_patients": matched.test.patient_ids is not None,
             "pilot": asdict(pilot) | {"half_width": pilot.half_width(level=level)},
             "cautious_sensitivity": pilot.worst_estimate,
-            "plans": [
-                plan | {"cautious_size": asdict(pilot.cautious_size_for(plan["half_width"], level=level))}
-                for plan in _list_widths(pilot, wanted, level)
-            ],
+            "plans": wanted.of_half_widths(
+                lambda h: {
+                    "size": asdict(pilot.size_for(h, level=level)),
+                    "cautious_size": asdict(pilot.cautious_size_for(h, level=level)),
+                }
+            ),
             **self._planned(pilot, level),
         }
 
@@ -166,21 +169,19 @@ class RunPlan:
         pilot = pilot_difference(first, second, fp_target=self.fp, measure=self.measure, **drawn)
         planned = self._planned(pilot, level)
         if planned:
-            planned["planned"]["powers"] = [
-                {"difference": d, "power": pilot.power(d, images=self.images, level=level)}
-                for d in wanted.differences
-            ]
+            planned["planned"]["powers"] = wanted.of_differences(
+                lambda d: {"power": pilot.power(d, images=self.images, level=level)}
+            )
         return {
             "first": names[0],
             "second": names[1],
             "has_patients": first.patient_ids is not None,
             "power": wanted.power,
             "pilot": asdict(pilot) | {"half_width": pilot.half_width(level=level)},
-            "widths": _list_widths(pilot, wanted, level),
-            "powers": [
-                {"difference": d, "size": asdict(pilot.size_for_power(d, power=wanted.power, level=level))}
-                for d in wanted.differences
-            ],
+            "widths": wanted.of_half_widths(lambda h: {"size": asdict(pilot.size_for(h, level=level))}),
+            "powers": wanted.of_differences(
+                lambda d: {"size": asdict(pilot.size_for_power(d, power=wanted.power, level=level))}
+            ),
             **planned,
         }
 
@@ -191,12 +192,6 @@ class RunPlan:
         size = pilot.size.times(pilot.size.growth(images=self.images))
         width = pilot.half_width(images=self.images, level=level)
         return {"planned": {"size": asdict(size), "half_width": width}}
-
-
-def _list_widths(pilot: Any, wanted: Wanted, level: float) -> list[dict[str, Any]]:
-    """Size of the study for each half-width that is wanted."""
-    widths = wanted.half_widths
-    return [{"half_width": width, "size": asdict(pilot.size_for(width, level=level))} for width in widths]
 
 
 @Parameter(name="*", group="Without a run")
@@ -240,14 +235,12 @@ class AssumedStudy:
             "level": level,
             "power": wanted.power,
             **asdict(self),
-            "widths": [
-                {"half_width": h, **size(gts_for_half_width(expected, h, level=level, **effect))}
-                for h in wanted.half_widths
-            ],
-            "powers": [
-                {"difference": d, **size(gts_needed(expected, expected + d, **how, **effect))}
-                for d in ([] if wanted.difference is None else [wanted.difference])
-            ],
+            "widths": wanted.of_half_widths(
+                lambda h: size(gts_for_half_width(expected, h, level=level, **effect))
+            ),
+            "powers": []
+            if wanted.difference is None
+            else wanted.of_differences(lambda d: size(gts_needed(expected, expected + d, **how, **effect))),
         }
 
 
@@ -311,23 +304,20 @@ class PilotReaders:
             "power": wanted.power,
             **options,
             "pilot": {"n_cases": pilot.n_cases, **asdict(pilot.components)},
-            "widths": [
-                {"half_width": width, "cases": pilot.cases_for_half_width(readers, width, **options)}
-                for width in wanted.half_widths
-            ],
-            "powers": [
-                {"difference": d, "cases": pilot.cases_for_power(readers, d, power=wanted.power, **options)}
-                for d in wanted.differences
-            ],
+            "widths": wanted.of_half_widths(
+                lambda width: {"cases": pilot.cases_for_half_width(readers, width, **options)}
+            ),
+            "powers": wanted.of_differences(
+                lambda d: {"cases": pilot.cases_for_power(readers, d, power=wanted.power, **options)}
+            ),
         }
-        if self.cases is not None:
+        if (cases := self.cases) is not None:
             report["planned"] = {
-                "cases": self.cases,
-                "half_width": pilot.half_width(readers, self.cases, **options),
-                "powers": [
-                    {"difference": d, "power": pilot.power(readers, self.cases, d, **options)}
-                    for d in wanted.differences
-                ],
+                "cases": cases,
+                "half_width": pilot.half_width(readers, cases, **options),
+                "powers": wanted.of_differences(
+                    lambda d: {"power": pilot.power(readers, cases, d, **options)}
+                ),
             }
         return report
 
@@ -347,7 +337,8 @@ class PilotReaders:
                 "--cov3 and --var-tr"
             )
         # The variance of the readers themselves cancels in differences.
-        return ReaderPilot(VarianceComponents(float("nan"), *known), self.pilot_cases), None, None
+        components = VarianceComponents(float("nan"), *known)
+        return ReaderPilot(components, self.pilot_cases), None, None
 
 
 def plan(
@@ -432,11 +423,8 @@ def _print_sensitivity(report: dict[str, Any]) -> None:
         f"{100 * report['level']:g} % interval {percent(pilot['lower'])} to {percent(pilot['upper'])} %: "
         f"half-width {_points(pilot['half_width'])}."
     )
-    print_plain(
-        f"That rests on {_size(pilot['size'], report)}, unseen by the models; the {things} are worth "
-        f"{pilot['worth']:.0f} independent ones (design effect {pilot['design_effect']:.2f})."
-    )
-    _warn_of_few(pilot)
+    worth = f"{pilot['worth']:.0f} independent ones (design effect {pilot['design_effect']:.2f})"
+    _rests_on(report, f"; the {things} are worth {worth}")
     plans = report["plans"]
     _print_sizes("half-width", plans, report, "A half-width of {} takes {}.")
     _print_planned(report)
@@ -456,8 +444,7 @@ def _print_difference(report: dict[str, Any]) -> None:
         f"{report['second']} {percent(pilot['second'])} % at {report['fp_target']:g} FP per image: a difference of "
         f"{100 * pilot['difference']:+.1f} points, half-width {_points(pilot['half_width'])}."
     )
-    print_plain(f"That rests on {_size(pilot['size'], report)}, unseen by the models.")
-    _warn_of_few(pilot)
+    _rests_on(report)
     _print_sizes("half-width", report["widths"], report, "A half-width of {} takes {}.")
     sentence = f"To find a difference of {{}} with a power of {power} takes {{}}."
     _print_sizes(f"difference, power {power}", report["powers"], report, sentence)
@@ -542,7 +529,10 @@ def _print_planned(report: dict[str, Any]) -> None:
         print_plain(f"{_size(planned['size'], report)} give a half-width of {width}{powers}")
 
 
-def _warn_of_few(pilot: dict[str, Any]) -> None:
+def _rests_on(report: dict[str, Any], worth: str = "") -> None:
+    """Say how large the pilot is, and whether that is little."""
+    pilot = report["pilot"]
+    print_plain(f"That rests on {_size(pilot['size'], report)}, unseen by the models{worth}.")
     if pilot["patients_with_gts"] < FEW_PATIENTS:
         print_plain(
             f"Only {pilot['patients_with_gts']} patients have a golden object: take the sizes as a first guess."

@@ -29,7 +29,7 @@ from overread._text import markdown_table
 from overread.errors import UsageError
 from overread.files import write_atomically
 from overread.froc import proportion_interval
-from overread.report import Counted, ModelResult
+from overread.report import ModelResult
 from overread.study import (
     MODELS,
     Run,
@@ -108,13 +108,8 @@ def reproduce(
     def make() -> Path:
         if backgrounds is None and images is None:
             return simulate.benchmark(BENCHMARK, output, **how)
-        return simulate.cohort(
-            output,
-            n_images=images or N_IMAGES,
-            backgrounds=backgrounds,
-            images_csv=images_csv,
-            **how,
-        )
+        how.update(backgrounds=backgrounds, images_csv=images_csv)
+        return simulate.cohort(output, n_images=images or N_IMAGES, **how)
 
     report = run_simulated(make, SETTINGS, workers=n_workers)
     print_report(report)
@@ -256,38 +251,26 @@ def normalization_rows(run: Run) -> list[NormalizationRow]:
     they are.
     """
     cohort, settings = run.cohort, _divide_penalty(run.settings, divide=False)
-    merged = cohort.split("training", "validation")
+    training, merged = cohort.split("training"), cohort.split("training", "validation")
     rows = []
     for name in settings.soft.normalizations:
-        training = cohort.split("training")
         path = fit_path(training, settings, name)
         choice = choose_by_paper(cohort, settings, {name: path})
         refitted = carry_penalty(choice.alpha, name, [training], merged)
         n_features = _count_selected(merged, refitted, name, settings)
-        at_end, end = int(path.n_features_[-1]), float(path.alphas_[-1])
         for divide, d in ((False, 1), (True, path.n_features_in_)):
-            in_reach = PAPER_LAMBDA / d >= end
-            rows.append(
-                NormalizationRow(
-                    name,
-                    divide,
-                    float(path.alpha_max_) * d,
-                    choice.alpha * d,
-                    n_features,
-                    _count_selected(merged, PAPER_LAMBDA, name, settings, divide=divide)
-                    if in_reach
-                    else None,
-                    at_end,
-                )
-            )
+            at_paper = None
+            if PAPER_LAMBDA / d >= path.alphas_[-1]:
+                own = _divide_penalty(settings, divide=divide)
+                at_paper = _count_selected(merged, PAPER_LAMBDA, name, own)
+            largest, chosen = float(path.alpha_max_) * d, choice.alpha * d
+            at_end = int(path.n_features_[-1])
+            rows.append(NormalizationRow(name, divide, largest, chosen, n_features, at_paper, at_end))
     return rows
 
 
-def _count_selected(
-    merged: Split, alpha: float, normalization: str, settings: Settings, *, divide: bool = False
-) -> int:
+def _count_selected(merged: Split, alpha: float, normalization: str, settings: Settings) -> int:
     """Count the features of the soft model with a penalty, fitted to training + validation."""
-    settings = _divide_penalty(settings, divide=divide)
     plug = MODELS["soft"]
     model = plug.build({"lam": alpha, "normalization": normalization}, settings)
     plug.fit(model, merged)
@@ -315,7 +298,13 @@ def reproduction_page(run: Run, rows: Sequence[NormalizationRow]) -> str:
         markdown_table(
             ("", *(model.title for model in results.models)),
             [
-                ("paper", *(_paper_features(model) for model in results.models)),
+                (
+                    "paper",
+                    *(
+                        str(PAPER_MODELS[m.name].n_features) if m.name in PAPER_MODELS else "–"
+                        for m in results.models
+                    ),
+                ),
                 ("this run", *(str(model.n_features) for model in results.models)),
             ],
         ),
@@ -325,11 +314,6 @@ def reproduction_page(run: Run, rows: Sequence[NormalizationRow]) -> str:
         parts += [part for model in results.models for part in _model_tables(model, treatment)]
     parts += ["## Normalization", _normalization_words(rows), _normalization_table(rows)]
     return "\n\n".join(parts) + "\n"
-
-
-def _paper_features(model: ModelResult) -> str:
-    """Return the number of features in the paper; a dash for a model that it does not have."""
-    return str(PAPER_MODELS[model.name].n_features) if model.name in PAPER_MODELS else "–"
 
 
 def _counts_table(run: Run) -> str:
@@ -354,21 +338,15 @@ def _model_tables(model: ModelResult, treatment: str) -> list[str]:
     counted = next(one for one in model.counted if one.single_reader == treatment)
     paper = PAPER_MODELS.get(model.name)
     locked = counted.locked[counted.locked["source"] == "in_sample"]
+    test = counted.test
     return [
         f"**{model.title}, training + validation**",
         _set_table(paper.training if paper else None, counted.training.band, induces=False),
-        f"**{model.title}, test** ({_sizes(counted)})",
+        f"**{model.title}, test** ({test.n_images} images; {test.n_gts} golden GTs, {test.n_gts_reached} of them "
+        f"reached by a candidate; {test.n_positive_images} images with one, {test.n_positive_images_reached} of them "
+        "reached)",
         _set_table(paper.test if paper else None, locked, induces=True),
     ]
-
-
-def _sizes(counted: Counted) -> str:
-    """Denominators of the test set."""
-    test = counted.test
-    return (
-        f"{test.n_images} images; {test.n_gts} golden GTs, {test.n_gts_reached} of them reached by a candidate; "
-        f"{test.n_positive_images} images with one, {test.n_positive_images_reached} of them reached"
-    )
 
 
 def _set_table(paper: PaperSet | None, rows: pd.DataFrame, *, induces: bool) -> str:
@@ -430,15 +408,9 @@ def _normalization_words(rows: Sequence[NormalizationRow]) -> str:
 
 def _normalization_table(rows: Sequence[NormalizationRow]) -> str:
     """One row a normalization."""
+    header = ("normalization", "penalty divided by d", "lambda_max", "chosen lambda", "features there")
     return markdown_table(
-        (
-            "normalization",
-            "penalty divided by d",
-            "lambda_max",
-            "chosen lambda",
-            "features there",
-            f"features at lambda = {PAPER_LAMBDA}",
-        ),
+        (*header, f"features at lambda = {PAPER_LAMBDA}"),
         [
             (
                 row.normalization,

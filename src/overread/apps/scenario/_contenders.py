@@ -206,14 +206,17 @@ def find_labels(model: StudyModel, split: Split) -> Floats | None:
     return split.truth["probability"].to_numpy(np.float64)
 
 
-def estimate_skills(model: StudyModel, fitted: Any, split: Split) -> pd.DataFrame | None:
-    """Return what a contender has to say of the readers: reader_id, sensitivity, specificity; None: nothing."""
+def estimate_skills(model: StudyModel, fitted: Any, split: Split) -> list[dict[str, Any]]:
+    """Return what a contender says of the readers, as rows of reader_id, sensitivity and specificity."""
     if isinstance(model, DawidSkeneLabels):
         bags = split.bags("soft")
         fitted = model.fit_crowd(bags, _vote(split, bags))
     elif not isinstance(model, WholeRaykar):
-        return None
-    return pd.DataFrame(fitted.reader_skills_[["reader_id", "sensitivity", "specificity"]])
+        return []
+    rows: list[dict[str, Any]] = fitted.reader_skills_[["reader_id", "sensitivity", "specificity"]].to_dict(
+        "records"
+    )
+    return rows
 
 
 CONTENDERS: dict[str, StudyModel] = {
@@ -230,7 +233,12 @@ CONTENDERS: dict[str, StudyModel] = {
 }
 """In the order in which they are told."""
 
+
+def title_of(model: object) -> str:
+    """Return the title of a contender."""
+    return CONTENDERS[str(model)].title
+
+
 HARD_RULES = ("golden", "any", "majority", "one_reader")
 # Whose fit depends on who marked; to the others two readings of an image are the same, whoever did them.
 KNOW_READERS = ("dawid_skene", "raykar", "raykar_crowd", "b2")
-DEFAULT_CONTENDERS = tuple(CONTENDERS)

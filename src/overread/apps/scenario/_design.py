@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from overread._sections import FpTargets, Positive, Section
-from overread.apps.scenario._contenders import CONTENDERS, DEFAULT_CONTENDERS
+from overread.apps.scenario._contenders import CONTENDERS
 from overread.errors import InvalidInputError
 from overread.study import Settings, parse_sections, parse_settings, read_toml
 
@@ -20,12 +20,6 @@ Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Counts = Annotated[list[Count], Field(min_length=1, max_length=50)]
 Normalization = Literal["none", "bags", "class"]
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
-NEEDED_PATHS = {"backgrounds": "backgrounds", "study": "study", "run": "run"}
-
-
-def _list_normalizations() -> list[Normalization]:
-    """Return the normalizations of a design that names none."""
-    return ["bags"]
 
 
 class Source(Section):
@@ -34,30 +28,27 @@ class Source(Section):
     Attributes
     ----------
     kind
-        table: candidates and features drawn without pixels, in seconds. phantom: phantoms of chests, and backgrounds:
-        nodules put into your radiographs; both go through the stages of a run. study: one that ``overread simulate``
-        wrote. run: a finished run of your own, with its real marks.
+        table: candidates and features drawn without pixels, in seconds. study: one that ``overread simulate`` wrote; it
+        goes through the stages of a run. run: a finished run of your own, with its real marks.
     cohort
-        Images of table, phantom and backgrounds; the others have theirs.
+        Images of table; the others have theirs.
     test
         Images of them that are never trained on, by whole patients.
-    backgrounds, images_csv, study, run
-        Folder of radiographs and their table; folder of a simulated study; folder of a run (STUDY/runs/NAME).
+    study, run
+        Folder of a simulated study; folder of a run (STUDY/runs/NAME).
     candidates
-        Keep so many of an image's candidates, those with the strongest response; 0: all.
+        Keep as many candidates of each image, those with the strongest response; 0: all.
     features
-        Of table: how many there are. Of the others: keep so many, drawn by the seed; 0: all.
+        Of table: how many there are. Of the others: keep as many, drawn by the seed; 0: all.
     informative
-        Of table: features that tell anything.
+        Of table: features that carry information.
     workers
         Processes that work on images.
     """
 
-    kind: Literal["table", "phantom", "backgrounds", "study", "run"] = "table"
+    kind: Literal["table", "study", "run"] = "table"
     cohort: Count = 2000
     test: Count = 600
-    backgrounds: str | None = None
-    images_csv: str | None = None
     study: str | None = None
     run: str | None = None
     candidates: Annotated[int, Field(ge=0)] = 0
@@ -67,10 +58,9 @@ class Source(Section):
 
     @model_validator(mode="after")
     def _complete(self) -> Source:
-        needed = NEEDED_PATHS.get(self.kind)
-        if needed is not None and getattr(self, needed) is None:
-            raise ValueError(f'[source] kind = "{self.kind}" needs {needed} = "..." as well')
-        if self.kind in ("table", "phantom", "backgrounds") and self.test >= self.cohort:
+        if self.kind != "table" and getattr(self, self.kind) is None:
+            raise ValueError(f'[source] kind = "{self.kind}" needs {self.kind} = "..." as well')
+        if self.kind == "table" and self.test >= self.cohort:
             raise ValueError(
                 f"[source] test = {self.test} leaves nothing of cohort = {self.cohort} to train on"
             )
@@ -101,9 +91,7 @@ class Readers(Section):
     """
 
     pool: Count = 8
-    images_per_reader: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = Field(
-        default_factory=lambda: [0]
-    )
+    images_per_reader: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = Field(default=[0])
     skill_spread: Annotated[float, Field(ge=0, le=5)] = 0.4
     threshold_spread: Annotated[float, Field(ge=0, le=5)] = 0.25
     false_marks: Annotated[float, Field(ge=0, le=20)] = 0.117
@@ -123,8 +111,8 @@ class Grid(Section):
         Numbers of readings of an image.
     """
 
-    images: Counts = Field(default_factory=lambda: [50, 100, 200, 400])
-    readings: Counts = Field(default_factory=lambda: [1, 2, 4, 8])
+    images: Counts = Field(default=[50, 100, 200, 400])
+    readings: Counts = Field(default=[1, 2, 4, 8])
 
     @field_validator("images", "readings")
     @classmethod
@@ -153,19 +141,17 @@ class Fit(Section):
         Draws of test patients.
     """
 
-    models: Annotated[list[str], Field(min_length=1)] = Field(default_factory=lambda: [*DEFAULT_CONTENDERS])
+    models: Annotated[list[str], Field(min_length=1)] = Field(default=[*CONTENDERS])
     folds: Annotated[int, Field(ge=2, le=100)] = 5
-    choice_fp_targets: FpTargets = Field(default_factory=lambda: [0.5, 1.0, 2.0])
+    choice_fp_targets: FpTargets = Field(default=[0.5, 1.0, 2.0])
     standard_errors: Annotated[float, Field(ge=0, le=10)] = 1.0
     n_lambdas: Annotated[int, Field(ge=2, le=1000)] = 15
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.02
-    normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(
-        default_factory=_list_normalizations
-    )
-    prune_bounds: Annotated[list[Positive], Field(min_length=1)] = Field(default_factory=lambda: [1e2, 1e4])
+    normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(default=["bags"])
+    prune_bounds: Annotated[list[Positive], Field(min_length=1)] = Field(default=[1e2, 1e4])
     screen: Annotated[int, Field(ge=1)] = 60
     min_positives: Annotated[int, Field(ge=1)] = 10
-    fp_targets: FpTargets = Field(default_factory=lambda: [0.5, 1.0, 2.0])
+    fp_targets: FpTargets = Field(default=[0.5, 1.0, 2.0])
     n_bootstrap: Annotated[int, Field(ge=20, le=100_000)] = 200
 
     @field_validator("models")
@@ -229,35 +215,27 @@ class Design(Section):
                     raise ValueError(
                         f"[readers] images_per_reader = {own}: the pool could not read one image"
                     )
-        if source.kind in ("table", "phantom", "backgrounds"):
-            left = source.cohort - source.test
-            if max(self.grid.images) > left:
-                raise ValueError(
-                    f"[grid] images: {max(self.grid.images)} images, and cohort - test leaves {left}"
-                )
-        if source.kind != "run" and self.readers.leave_out == "readers":
-            raise ValueError('[readers] leave_out = "readers": only of [source] kind = "run"')
-        if source.kind == "run" and self.readers.images_per_reader != [0]:
+            if self.readers.leave_out == "readers":
+                raise ValueError('[readers] leave_out = "readers": only of [source] kind = "run"')
+        elif self.readers.images_per_reader != [0]:
             raise ValueError(
                 "[readers] images_per_reader: the readers of a run read what they read; leave it out"
+            )
+        if source.kind == "table" and max(self.grid.images) > (left := source.cohort - source.test):
+            raise ValueError(
+                f"[grid] images: {max(self.grid.images)} images, and cohort - test leaves {left}"
             )
         return self
 
     @property
     def conditions(self) -> list[Condition]:
         """Every training set of a seed, the largest last."""
-        grid = self.grid
-        return [
-            Condition(images, readings, own)
-            for readings, images, own in product(grid.readings, grid.images, self.readers.images_per_reader)
-        ]
+        sizes = product(self.grid.readings, self.grid.images, self.readers.images_per_reader)
+        return [Condition(images, readings, own) for readings, images, own in sizes]
 
     def points(self) -> Iterator[tuple[int, Condition, str]]:
         """Every fit: seed, condition and model; seed by seed, so that a page of the first seeds is whole."""
-        for seed in range(self.seeds):
-            for condition in self.conditions:
-                for model in self.fit.models:
-                    yield seed, condition, model
+        yield from product(range(self.seeds), self.conditions, self.fit.models)
 
     def settings(self) -> Settings:
         """Return the settings of a study that tune and fit as this design says."""
@@ -281,10 +259,6 @@ class Design(Section):
             }
         )
 
-    def to_plain(self) -> dict[str, Any]:
-        """Every value, ready for JSON."""
-        return self.model_dump(mode="json")
-
 
 def read_design(path: Path) -> Design:
     """Read a design; every mistake is named with its key and a remedy. Paths in it are relative to its folder."""
@@ -292,7 +266,7 @@ def read_design(path: Path) -> Design:
     design = parse_sections(Design, raw, str(path))
     given = {
         name: str((path.parent / value).absolute())
-        for name in ("backgrounds", "images_csv", "study", "run")
+        for name in ("study", "run")
         if (value := getattr(design.source, name)) is not None
     }
     for name, place in given.items():
@@ -303,6 +277,4 @@ def read_design(path: Path) -> Design:
 
 def demo_design() -> Design:
     """Return the small design of ``overread scenario --demo``."""
-    place = files("overread.apps.scenario") / "demo.toml"
-    with_path = Path(str(place))
-    return read_design(with_path)
+    return read_design(Path(str(files("overread.apps.scenario") / "demo.toml")))

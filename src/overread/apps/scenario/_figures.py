@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overread._plots import empty_figure
-from overread.apps.scenario._contenders import CONTENDERS, KNOW_READERS
+from overread.apps.scenario._contenders import KNOW_READERS, title_of
 from overread.apps.scenario._results import MEAN, ScenarioResults, choose_pool
 from overread.report import write_svg
 
@@ -23,15 +23,15 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 HARD = "Hard: "
 
 
-def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
+def draw_scenario(results: ScenarioResults) -> dict[str, str]:
     """Draw the figures, as SVG by name: growth, rules, equal, shares, per_reader; those that the design has."""
     drawn = {
-        "growth": write_svg("growth", lambda: _draw_growth(results, leading)),
+        "growth": write_svg("growth", lambda: _draw_growth(results)),
         "shares": write_svg("shares", lambda: _draw_shares(results)),
     }
     if len(results.comparisons):
         drawn["rules"] = write_svg("rules", lambda: _draw_rules(results.comparisons))
-    surface = _surface(results, leading)
+    surface = _surface(results)
     if min(surface.shape) > 1:
         drawn["equal"] = write_svg("equal", lambda: _draw_equal_performance(surface, results.budgets))
     if results.per_reader["images_per_reader"].any():
@@ -39,20 +39,20 @@ def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
     return drawn
 
 
-def _draw_growth(results: ScenarioResults, leading: str) -> Figure:
+def _draw_growth(results: ScenarioResults) -> Figure:
     """Sensitivity against images, a line a number of readings; and at the most readings, a line a model."""
     figure = empty_figure(6.5, 7.0)
     left, right = figure.subplots(2, 1, sharey=True)
     table = _of_mean(results)
-    own = table[table["model"] == leading]
+    own = table[table["model"] == results.leading]
     for colour, (readings, curve) in zip(COLOURS, own.groupby("readings"), strict=False):
         _draw_line(left, curve, {"color": colour}, f"{readings} reading{'s' if readings != 1 else ''}")
     most = table[table["readings"] == table["readings"].max()]
     for number, (model, curve) in enumerate(most.groupby("model", sort=False)):
         shift = 1 + 0.015 * (number - 3)
-        _draw_line(right, curve.assign(images=curve["images"] * shift), _style(number), _title(model))
+        _draw_line(right, curve.assign(images=curve["images"] * shift), _style(number), title_of(model))
     right.legend(fontsize=7, frameon=False, ncols=3, loc="lower right")
-    left.set_title(f"{_title(leading)}, by readings of an image", fontsize=10)
+    left.set_title(f"{title_of(results.leading)}, by readings of an image", fontsize=10)
     right.set_title(f"{most['readings'].max()} readings of an image, by model", fontsize=10)
     for axes in (left, right):
         axes.set_ylabel("sensitivity, mean of the FP targets")
@@ -72,10 +72,6 @@ def _of_mean(results: ScenarioResults) -> pd.DataFrame:
     table = results.sensitivity
     own = table[(table["judge"] == results.judge) & (table["fp_per_image"] == MEAN)]
     return own[own["images_per_reader"] == choose_pool(own["images_per_reader"])]
-
-
-def _title(model: object) -> str:
-    return CONTENDERS[str(model)].title
 
 
 def _style(number: int) -> dict[str, Any]:
@@ -132,7 +128,7 @@ def _draw_rules(comparisons: pd.DataFrame) -> Figure:
             100 * own["difference"], rows, s=18, edgecolors=colour, zorder=3,
             facecolors=[colour if one else "white" for one in told],
         )  # fmt: skip
-        axes.set_title(f"soft - {_title(rule).removeprefix(HARD)}", fontsize=9)
+        axes.set_title(f"soft - {title_of(rule).removeprefix(HARD)}", fontsize=9)
         axes.set_xlabel("points of sensitivity", fontsize=8)
         axes.grid(alpha=0.25)
     panels[0, 0].set_yticks(
@@ -146,9 +142,9 @@ def _draw_rules(comparisons: pd.DataFrame) -> Figure:
     return figure
 
 
-def _surface(results: ScenarioResults, leading: str) -> pd.DataFrame:
+def _surface(results: ScenarioResults) -> pd.DataFrame:
     table = _of_mean(results)
-    own = table[table["model"] == leading]
+    own = table[table["model"] == results.leading]
     return own.pivot(index="readings", columns="images", values="estimate").dropna(axis="columns")
 
 
@@ -208,7 +204,7 @@ def _draw_shares(results: ScenarioResults) -> Figure:
                 curve["estimate"],
                 marker="o",
                 markersize=3,
-                label=_title(model),
+                label=title_of(model),
                 **_style(number),
             )
         axes.set_title(title, fontsize=9)
@@ -234,7 +230,7 @@ def _draw_per_reader(results: ScenarioResults) -> Figure:
     chosen = ["soft", *KNOW_READERS]
     for number, (model, curve) in enumerate(grown[grown["model"].isin(chosen)].groupby("model", sort=False)):
         shift = 1 + 0.015 * (number - 2)
-        _draw_line(left, curve.assign(images=curve["images"] * shift), _find_style(model), _title(model))
+        _draw_line(left, curve.assign(images=curve["images"] * shift), _find_style(model), title_of(model))
     left.set_title(f"{fewest} images a reader: readers grow with the images", fontsize=10)
     left.set_ylabel("sensitivity, mean of the FP targets")
     _label_counts(left, grown["images"])
@@ -254,7 +250,7 @@ def _draw_against_soft(axes: Axes, table: pd.DataFrame) -> None:
     for number, (model, curve) in enumerate(table.groupby("model", sort=False)):
         places = [limits.index(own) + 0.06 * (number - 1.5) for own in curve["images_per_reader"]]
         in_points = curve[values] * 100
-        _draw_line(axes, in_points.assign(place=places), _find_style(model), _title(model), "place")
+        _draw_line(axes, in_points.assign(place=places), _find_style(model), title_of(model), "place")
     axes.axhline(0, color="#888888", linewidth=0.8)
     axes.set_xticks(range(len(limits)), [f"{own:,}" if own else "all" for own in limits])
     axes.set_xlabel("images of a reader, at the most readings")

@@ -16,7 +16,6 @@ from overread.simulate import (
     CandidateCohort,
     ReaderModel,
     candidate_cohort,
-    cohort,
     law_for_readers,
     reader_panel,
 )
@@ -39,13 +38,13 @@ class Material:
         image_id, patient_id and is_test.
     candidates, features
         Of all images.
+    counting
+        What a hit is, and how hits are counted.
     objects
         What simulated readers may mark: image_id, object_id, x_mm, y_mm, diameter_mm, level, is_lesion; None where
         readers are real.
     readings, marks
         Of real readers; None where they are simulated.
-    counting
-        What a hit is, and how hits are counted.
     words
         What it is, for the page.
     merging, labels
@@ -55,11 +54,11 @@ class Material:
     images: pd.DataFrame
     candidates: pd.DataFrame
     features: Features
-    objects: pd.DataFrame | None
-    readings: pd.DataFrame | None
-    marks: pd.DataFrame | None
     counting: Counting
-    words: str
+    objects: pd.DataFrame | None = None
+    readings: pd.DataFrame | None = None
+    marks: pd.DataFrame | None = None
+    words: str = ""
     merging: MergeOptions = field(default_factory=MergeOptions)
     labels: LabelOptions = field(default_factory=LabelOptions)
 
@@ -117,8 +116,6 @@ def _draw_table(design: Design, folder: Path) -> Material:
         candidates=plain(drawn.candidates)[0],
         features=_index(drawn.candidates, tuple(names), store),
         objects=_level_table_objects(drawn, design),
-        readings=None,
-        marks=None,
         counting=Counting(rule=HIT.in_unit("mm")),
         words=f"{source.cohort:,} images without pixels: candidates and {n_features} features are drawn as tables",
     )
@@ -128,40 +125,26 @@ def _level_table_objects(drawn: CandidateCohort, design: Design) -> pd.DataFrame
     objects = pd.concat(
         [drawn.lesions.assign(is_lesion=True), drawn.lookalikes.assign(is_lesion=False)], ignore_index=True
     )
-    model, random = make_readers(design, 1), np.random.default_rng([design.seed, LEVELS])
-    levels = [
-        model.nodule_level(conspicuity, diameter, random)
-        for conspicuity, diameter in objects[["conspicuity", "diameter_mm"]].itertuples(
-            index=False, name=None
-        )
-    ]
     names = [f"o{number}" for number in range(len(objects))]
-    return objects.assign(level=levels, object_id=names)
+    return objects.assign(level=_draw_levels(objects, design), object_id=names)
+
+
+def _draw_levels(objects: pd.DataFrame, design: Design) -> list[float]:
+    """Draw the level that all readers of an object share."""
+    model, random = make_readers(design, 1), np.random.default_rng([design.seed, LEVELS])
+    pairs = zip(objects["conspicuity"].tolist(), objects["diameter_mm"].tolist(), strict=True)
+    return [model.nodule_level(*pair, random) for pair in pairs]
 
 
 def _take_study(design: Design, folder: Path) -> Material:
-    """Take a simulated study, made here or by somebody before, through the stages of a run up to its features."""
+    """Take a simulated study through the stages of a run up to its features."""
     source = design.source
-    execution = {"workers": source.workers}
-    if source.kind == "study":
-        study = Path(str(source.study))
-        if not (study / SIMULATION_FILE).is_file():
-            raise InvalidInputError(
-                f'{study}: is no simulated study, so nobody knows what is there (for your own: kind = "run")'
-            )
-    else:
-        law = law_for_readers(design.readers.pool)
-        study = cohort(
-            folder / "cohort",
-            n_images=source.cohort,
-            seed=design.seed,
-            backgrounds=source.backgrounds if source.kind == "backgrounds" else None,
-            images_csv=source.images_csv,
-            law=replace(law, distractors=design.readers.lookalikes),
-            format="png",
-            workers=source.workers,
+    study = Path(str(source.study))
+    if not (study / SIMULATION_FILE).is_file():
+        raise InvalidInputError(
+            f'{study}: is not a simulated study, so what is there is unknown (for your own: kind = "run")'
         )
-    whole = Run(find_study_candidates(study, execution=execution).folder).cohort
+    whole = Run(find_study_candidates(study, execution={"workers": source.workers}).folder).cohort
     objects = _read_objects(study, design)
     objects = objects[objects["image_id"].isin(whole.images["image_id"])].reset_index(drop=True)
     images = _choose_test(whole.images[["image_id", "patient_id"]], source.test, design.seed)
@@ -176,10 +159,8 @@ def _read_objects(study: Path, design: Design) -> pd.DataFrame:
     """Nodules and distractors of a simulated study, with the levels that all readers share."""
     nodules = pd.read_csv(study / KNOWN_NODULES_FILE, dtype={"image_id": str})
     distractors = pd.read_csv(study / "known" / "distractors.csv", dtype={"image_id": str})
-    model, random = make_readers(design, 1), np.random.default_rng([design.seed, LEVELS])
-    pairs = nodules[["conspicuity", "diameter_mm"]].itertuples(index=False, name=None)
-    levels = [model.nodule_level(conspicuity, diameter, random) for conspicuity, diameter in pairs]
-    own = nodules.rename(columns={"nodule_id": "object_id"}).assign(level=levels, is_lesion=True)
+    own = nodules.rename(columns={"nodule_id": "object_id"})
+    own = own.assign(level=_draw_levels(nodules, design), is_lesion=True)
     columns = ["image_id", "object_id", "x_mm", "y_mm", "diameter_mm", "level", "is_lesion"]
     return pd.concat([own[columns], distractors.assign(is_lesion=False)[columns]], ignore_index=True)
 
@@ -240,11 +221,7 @@ def _thin_out(whole: Cohort, images: pd.DataFrame, design: Design, folder: Path)
         images=images,
         candidates=candidates,
         features=_index(candidates, names, _write_store(folder, matrix.astype(np.float32))),
-        objects=None,
-        readings=None,
-        marks=None,
         counting=whole.counting,
-        words="",
     )
 
 

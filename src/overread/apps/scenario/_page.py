@@ -15,7 +15,7 @@ import pandas as pd
 
 from overread import __version__
 from overread._text import difference_with_limits, percent_with_limits
-from overread.apps.scenario._contenders import CONTENDERS, KNOW_READERS
+from overread.apps.scenario._contenders import CONTENDERS, KNOW_READERS, title_of
 from overread.apps.scenario._design import Design
 from overread.apps.scenario._figures import draw_scenario
 from overread.apps.scenario._results import MEAN, ScenarioResults
@@ -31,11 +31,11 @@ JUDGES = {
 }
 
 
-def give_answers(results: ScenarioResults, leading: str) -> list[str]:
+def give_answers(results: ScenarioResults) -> list[str]:
     """Say what was found: a question, the answer in a few words, and the figures behind it."""
     return [
-        *_tell_doubling(results.doubling, leading),
-        *_tell_budget(results, leading),
+        *_tell_doubling(results),
+        *_tell_budget(results),
         *_tell_overall(results.overall),
         *_tell_rules(results.comparisons),
         *_tell_per_reader(results.per_reader),
@@ -43,8 +43,8 @@ def give_answers(results: ScenarioResults, leading: str) -> list[str]:
     ]
 
 
-def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
-    own = doubling[doubling["model"] == leading].set_index("step")
+def _tell_doubling(results: ScenarioResults) -> Iterator[str]:
+    own = results.doubling[results.doubling["model"] == results.leading].set_index("step")
     if own.empty:
         return
     told = {step: _points(*row[LIMITS]) for step, row in own.iterrows()}
@@ -64,7 +64,7 @@ def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
 
 def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
     told = [
-        f"{_points(*row[LIMITS])} against {_title(row['rule'])}"
+        f"{_points(*row[LIMITS])} against {title_of(row['rule'])}"
         f"{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
         for _, row in overall.iterrows()
     ]
@@ -72,7 +72,7 @@ def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
         return
     apart = overall[overall["p_holm"] < SIGNIFICANT]
     better, worse = (
-        " and ".join(_title(rule) for rule in apart.loc[sign * apart["estimate"] > 0, "rule"])
+        " and ".join(title_of(rule) for rule in apart.loc[sign * apart["estimate"] > 0, "rule"])
         for sign in (1, -1)
     )
     verdicts = [f"Better than {better}"] * bool(better) + [
@@ -84,8 +84,8 @@ def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
-    budgets, title = results.budgets, _title(leading)
+def _tell_budget(results: ScenarioResults) -> Iterator[str]:
+    budgets = results.budgets
     if budgets.empty:
         yield (
             "How to spend a budget of readings? The design cannot say: no two of its training sets are known to cost"
@@ -94,13 +94,12 @@ def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
         return
     for budget in sorted(set(budgets["budget"]))[-2:]:
         ways = budgets[budgets["budget"] == budget]
-        best = ways[ways["is_best"].astype(bool)].iloc[0]
-        told = percent_with_limits(best["estimate"], best["lower"], best["upper"])
-        worse = ways[ways["p_holm"] < SIGNIFICANT]
-        others = ways[~ways["is_best"].astype(bool) & ~(ways["p_holm"] < SIGNIFICANT)]
+        is_best, is_worse = ways["is_best"].astype(bool), ways["p_holm"] < SIGNIFICANT
+        best, worse, others = ways[is_best].iloc[0], ways[is_worse], ways[~is_best & ~is_worse]
+        told = percent_with_limits(*best[LIMITS])
         said = (
             f"What to do with about {budget:,} readings? {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
-            f" ({title}, mean of the false-positive targets)."
+            f" ({title_of(results.leading)}, mean of the false-positive targets)."
         )
         if len(worse):
             lost = "; ".join(
@@ -130,7 +129,7 @@ def _tell_rules(comparisons: pd.DataFrame) -> Iterator[str]:
     yield (
         f"And in single training sets? Of {len(tested)} comparisons soft is better in {better} and worse in"
         f" {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
-        f" difference is {limits} points against {_title(largest['rule'])}, with {_name(largest)}."
+        f" difference is {limits} points against {title_of(largest['rule'])}, with {_name(largest)}."
     )
 
 
@@ -152,9 +151,9 @@ def _tell_per_reader(table: pd.DataFrame) -> Iterator[str]:
 
 def _tell_one_per_reader(row: pd.Series[float]) -> str:
     if not row["n_sets"]:
-        return f"{_title(row['model'])} could not be fitted to all seeds of any training set"
+        return f"{title_of(row['model'])} could not be fitted to all seeds of any training set"
     against = _points(*row[LIMITS])
-    said = f"{_title(row['model'])} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+    said = f"{title_of(row['model'])} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
     if not isnan(row["change"]):
         change = _points(row["change"], row["change_lower"], row["change_upper"])
         said += f", {change} from where readers read all"
@@ -168,50 +167,30 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
     at = table[(table["images"] == table["images"].max()) & (table["readings"] == table["readings"].max())]
     chosen = at[at["figure"] == "deviance_explained"].drop_duplicates("model")
     told = ", ".join(
-        f"{_title(row['model'])} {100 * row['estimate']:.0f} %"
+        f"{title_of(row['model'])} {100 * row['estimate']:.0f} %"
         for _, row in chosen.sort_values("estimate", ascending=False).iterrows()
         if not isnan(row["estimate"])
     )
     if told:
         yield (
-            "Which model foretells how many readers mark? Of the deviance of their share on unseen images, with the"
+            "Which model predicts how many readers mark? Of the deviance of their share on unseen images, with the"
             f" most training images and readings, these explain: {told}."
         )
-
-
-def list_warnings(design: Design) -> list[str]:
-    """Say what the numbers cannot tell."""
-    said = [
-        "Seeds are training sets drawn from one cohort: the largest share most of their images (where one takes all of"
-        " them, seeds differ only in who reads and marks), so that another cohort may differ by more than the"
-        " intervals say.",
-        "Conditions of one seed are nested, and all are judged on the same patients: curves are paired, not"
-        " independent.",
-    ]
-    if design.seeds == 1:
-        said.append("One seed: intervals are those of the test patients alone, and nothing is tested.")
-    if design.source.kind == "run":
-        return [
-            *said,
-            "Your own readings are left out, none are added: this tells how much the images and readings that you have"
-            " gave, not what more of them would give.",
-            "Nobody knows what is really there. Models are judged by the golden objects of the same readers, whose"
-            " habits the labels share: what all of them miss counts as nothing.",
-            "Images whose readings are fewer than the most of the design are not trained on."
-            if design.readers.leave_out == "readings"
-            else "Whole readers are left out, so that 'readings' are readers who are kept. Images that none of them"
-            " read are not trained on, and budgets are told only where every kept reader read every image.",
-        ]
-    return [
-        *said,
-        "Readers are simulated: they see an object by one level that all share, and miss independently. Real readers"
-        " share more, such as a place where nobody looks; then more readings tell less.",
-    ]
 
 
 PAGE = "scenario.html"
 Rows = list[tuple[str, ...]]
 Cell = Callable[[Any], str]
+
+
+def _name_model(row: Any) -> str:
+    return title_of(row.model)
+
+
+def _name_rule(row: Any) -> str:
+    return title_of(row.rule)
+
+
 PLACE = ["model", "readings", "images", "images_per_reader"]
 
 
@@ -227,7 +206,6 @@ def write_scenario(results: ScenarioResults, design: Design, words: str, folder:
 
 def _render_scenario(results: ScenarioResults, design: Design, words: str) -> str:
     """Write the page."""
-    leading = next(name for name in design.fit.models if name in set(results.sensitivity["model"]))
     images, readings = _number("images", ",.0f"), _number("readings", ".0f")
     where = (_name_model, images, readings, _name_pool)
     targets = [f"{target:g} FP, %" for target in design.fit.fp_targets]
@@ -237,11 +215,11 @@ def _render_scenario(results: ScenarioResults, design: Design, words: str) -> st
         "scenario.html.j2",
         head=head_run(design.name, "scenario", to_json(results.tables())),
         version=__version__,
-        answers=give_answers(results, leading),
-        warnings=list_warnings(design),
+        answers=give_answers(results),
+        design=design,
         judge=JUDGES[results.judge],
-        leading=_title(leading),
-        figures=draw_scenario(results, leading),
+        leading=title_of(results.leading),
+        figures=draw_scenario(results),
         contenders=[(CONTENDERS[name].title, CONTENDERS[name].summary) for name in design.fit.models],
         growth=_list_growth(results, design, where),
         growth_columns=["model", "images", "readings", "pool reads", *targets, "mean, %"],
@@ -253,9 +231,6 @@ def _render_scenario(results: ScenarioResults, design: Design, words: str) -> st
         ),
         per_reader=_list_per_reader(results.per_reader),
         budgets=_list_budgets(results.budgets, images, readings),
-        needed=_list_rows(
-            results.needed, _number("sensitivity", ".0f", 100), readings, images, _number("budget", ",.0f")
-        ),
         rules=_list_rows(
             results.comparisons,
             *(_name_rule, images, readings, _difference("difference")),
@@ -284,20 +259,8 @@ def _render_scenario(results: ScenarioResults, design: Design, words: str) -> st
             results.missing.groupby([*PLACE, "reason"], sort=False).size().rename("n").reset_index(),
             *(*where, _number("n", ".0f"), attrgetter("reason")),
         ),
-        design=_list_design(design, words),
+        asked=[("images", words), *_list_keys(design.model_dump())],
     )
-
-
-def _title(model: Any) -> str:
-    return CONTENDERS[str(model)].title
-
-
-def _name_model(row: Any) -> str:
-    return _title(row.model)
-
-
-def _name_rule(row: Any) -> str:
-    return _title(row.rule)
 
 
 def _name_pool(row: Any) -> str:
@@ -307,32 +270,19 @@ def _name_pool(row: Any) -> str:
 
 def _number(name: str, form: str, scale: float = 1) -> Cell:
     """Make a cell of a number; a dash where there is none."""
-
-    def show(row: Any) -> str:
-        value = getattr(row, name)
-        return "–" if isnan(value) else format(scale * value, form)
-
-    return show
+    return lambda row: "–" if isnan(getattr(row, name)) else format(scale * getattr(row, name), form)
 
 
 def _difference(name: str, limits: str = "") -> Cell:
     """Make a cell of points of sensitivity with their limits; a dash where there are none."""
-
-    def show(row: Any) -> str:
-        value, lower, upper = (getattr(row, one) for one in (name, f"{limits}lower", f"{limits}upper"))
-        return "–" if isnan(value) else _points(value, lower, upper)
-
-    return show
+    cells = attrgetter(name, f"{limits}lower", f"{limits}upper")
+    return lambda row: "–" if isnan(getattr(row, name)) else _points(*cells(row))
 
 
 def _p_value(name: str) -> Cell:
     """Make a cell of a p-value; a dash where nothing was tested."""
-
-    def show(row: Any) -> str:
-        value = getattr(row, name)
-        return "–" if isnan(value) else ("< 0.001" if value < 0.001 else f"{value:.3f}")
-
-    return show
+    show = _number(name, ".3f")
+    return lambda row: "< 0.001" if getattr(row, name) < 0.001 else show(row)
 
 
 def _list_rows(table: pd.DataFrame, *cells: Cell) -> Rows:
@@ -382,29 +332,10 @@ def _points(value: float, lower: float, upper: float) -> str:
     return difference_with_limits(value, lower, upper, scale=100, digits=1)
 
 
-def _list_design(design: Design, words: str) -> Sequence[tuple[str, str]]:
-    """List what was asked for."""
-    own, readers, fit = design.source, design.readers, design.fit
-    real = own.kind == "run"
-    who = "real readers" if real else (
-        f"pools of {readers.pool}, skill over ±{readers.skill_spread:g} and threshold over"
-        f" ±{readers.threshold_spread:g}, {readers.false_marks:g} false marks a reading"
-    )  # fmt: skip
-    choice = ", ".join(f"{number:g}" for number in fit.choice_fp_targets)
-    changes = ", ".join(str(number) if number else "all" for number in readers.images_per_reader)
-    return [
-        ("Images", words),
-        ("Candidates, features", f"{own.candidates or 'all'} an image, {own.features or 'all'} features"),
-        ("Readers", who),
-        *([] if real else [("Images of a reader at the most readings", changes)]),
-        *([] if real else [("Readings of a test image", str(readers.test_readings))]),
-        ("Training images", ", ".join(f"{number:,}" for number in design.grid.images)),
-        ("Readings of an image", ", ".join(str(number) for number in design.grid.readings)),
-        ("Seeds", str(design.seeds)),
-        ("Choice of settings", f"{fit.folds} folds by patient, at {choice} FP per image"),
-        (
-            "Penalties",
-            f"{fit.n_lambdas}, down to {fit.min_ratio:g} of the largest, by {', '.join(fit.normalizations)}",
-        ),
-        ("Draws of test patients", str(fit.n_bootstrap)),
-    ]
+def _list_keys(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """List the keys of a design that have a value."""
+    for name, value in section.items():
+        if isinstance(value, dict):
+            yield from _list_keys(value, f"{name}.")
+        elif value is not None:
+            yield path + name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from overread import __version__
-from overread._terminal import count_steps, say
+from overread._terminal import count_steps
 from overread.apps.scenario._contenders import CONTENDERS, KNOW_READERS, estimate_skills, find_labels
 from overread.apps.scenario._design import Condition, Design
-from overread.apps.scenario._draw import Readings, TestSet, draw_seed, make_test_set, make_training_set
+from overread.apps.scenario._draw import TestSet, draw_seed, make_test_set, make_training_set
 from overread.apps.scenario._material import Material
 from overread.errors import InvalidInputError
 from overread.files import (
@@ -38,6 +38,7 @@ from overread.models import count_features, single_threaded_blas
 from overread.study import Settings, Split, StudyModel, choose_from_trials, make_folds, score_held_out
 
 Floats = NDArray[np.float64]
+Made = TypeVar("Made")
 
 # Probabilities of 0 and 1 are as far off as a share of 100,000 readings can show.
 CLIP = 1e-5
@@ -55,7 +56,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Prediction:
-    """How well probabilities of unseen bags foretell the share of the readers who mark.
+    """How well probabilities of unseen bags predict the share of the readers who mark.
 
     Attributes
     ----------
@@ -71,6 +72,11 @@ class Prediction:
     deviance_of_mean: float
     spearman: float
     slope: float
+
+    @property
+    def deviance_explained(self) -> float:
+        """Share of the deviance of the mean that is explained."""
+        return 1 - self.deviance / self.deviance_of_mean
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,22 @@ class Measures:
     n_golden: int
     skills: list[dict[str, Any]] = field(default_factory=list)
 
+    @property
+    def images_of_a_reader(self) -> float:
+        """Images that a reader reads, in the mean."""
+        return self.n_readings / self.n_readers
+
+
+def tune_and_fit(model: StudyModel, training: Split, settings: Settings, seed: int) -> Any:
+    """Choose the settings of a model by the rule of a study, and fit it to the whole training set."""
+    grid = model.grid(training, settings)
+    folds = make_folds(training, settings.models.folds, seed)
+    trials = [score_held_out(model, grid, fold, settings) for fold in folds]
+    choice, _ = choose_from_trials(training, trials, settings)
+    fitted = model.prepare_for_folds(model.build(grid[choice.position], settings))
+    model.fit(fitted, training)
+    return fitted
+
 
 def measure_point(
     model: StudyModel,
@@ -113,10 +135,9 @@ def measure_point(
     n_bootstrap: int,
     seed: int,
 ) -> Measures:
-    """Choose the settings by cross-validation, fit to all of the training set, and measure on the test set."""
-    fitted = _tune_and_fit(model, training, settings, seed)
+    """Choose the settings by the rule of a study, fit to all of the training set, and measure on the test set."""
+    fitted = tune_and_fit(model, training, settings, seed)
     scores = model.score(fitted, test.split.features)
-    skills = estimate_skills(model, fitted, training)
     return Measures(
         n_features=count_features(fitted),
         golden=_find(test.golden.with_scores(scores), fp_targets, n_bootstrap),
@@ -127,21 +148,8 @@ def measure_point(
         n_readers=training.readings["reader_id"].nunique(),
         n_objects=len(training.truth),
         n_golden=int(training.truth["golden"].sum()),
-        skills=[]
-        if skills is None
-        else [{str(k): v for k, v in row.items()} for row in skills.to_dict("records")],
+        skills=estimate_skills(model, fitted, training),
     )
-
-
-def _tune_and_fit(model: StudyModel, training: Split, settings: Settings, seed: int) -> Any:
-    """Choose the settings of a model by the rule of a study, and fit it to the whole training set."""
-    grid = model.grid(training, settings)
-    folds = make_folds(training, settings.models.folds, seed)
-    trials = [score_held_out(model, grid, fold, settings) for fold in folds]
-    choice, _ = choose_from_trials(training, trials, settings)
-    fitted = model.prepare_for_folds(model.build(grid[choice.position], settings))
-    model.fit(fitted, training)
-    return fitted
 
 
 def _find(matching: Matching, fp_targets: list[float], n_bootstrap: int) -> Found:
@@ -198,11 +206,23 @@ class MeasuredPoint:
     measures: Measures | None
     reason: str
 
+    @property
+    def found(self) -> Measures:
+        """What was found, of a point that could be fitted."""
+        assert self.measures is not None
+        return self.measures
+
 
 def run_points(design: Design, material: Material, folder: Path) -> list[MeasuredPoint]:
     """Measure every point of a design that the folder has not; return all of them."""
     with _journal(design, folder) as journal, single_threaded_blas():
-        _measure_missing(design, journal, material)
+        journal.resume()
+        known = {name for name, _ in journal.entries()}
+        wanted = [one for one in design.points() if _name(*one) not in known]
+        test = make_test_set(material, design) if wanted else None
+        measured = iter(()) if test is None else _measure_each(wanted, design, material, test)
+        for point in count_steps("points", measured, len(wanted)):
+            journal.add(_name(point.seed, point.condition, point.model), to_json(point))
     return list_points(design, folder)
 
 
@@ -223,13 +243,13 @@ def claim_folder(folder: Path, design: Design) -> None:
             raise InvalidInputError(
                 f"{folder}: holds the points of another design, or of another version; give another folder to --output"
             )
-    record = {"key": key, "overread": __version__, "design": design.to_plain()}
+    record = {"key": key, "overread": __version__, "design": design.model_dump(mode="json")}
     write_atomically(place, json_text(record, indent=1).encode(), within=folder)
 
 
 def _key(design: Design) -> str:
     """Digest of a design without its seeds, models and numbers of images; points of another are no points of it."""
-    plain = design.to_plain()
+    plain = design.model_dump(mode="json")
     for section, names in NOT_OF_A_POINT.items():
         for name in names:
             del (plain[section] if section else plain)[name]
@@ -238,18 +258,6 @@ def _key(design: Design) -> str:
 
 def _journal(design: Design, folder: Path) -> Journal:
     return Journal(folder / POINTS, _key(design), lock=("lock", "another scenario is written to it"))
-
-
-def _measure_missing(design: Design, journal: Journal, material: Material) -> None:
-    journal.resume()
-    known = {name for name, _ in journal.entries()}
-    wanted = [one for one in design.points() if _name(*one) not in known]
-    if not wanted:
-        say("every point is there")
-        return
-    test = make_test_set(material, design)
-    for point in count_steps("points", _measure_each(wanted, design, material, test), len(wanted)):
-        journal.add(_name(point.seed, point.condition, point.model), to_json(point))
 
 
 def _measure_each(
@@ -262,7 +270,7 @@ def _measure_each(
         for _, of_marks in groupby(of_seed, key=lambda one: (one[1].images, one[1].readings)):
             known: list[tuple[MeasuredPoint, Floats | None]] = []
             for condition, own in groupby(of_marks, key=lambda one: one[1]):
-                training = _make_training_set(material, drawn, condition, design)
+                training = _try_quietly(make_training_set, material, drawn, condition, design)
                 for _, _, model in own:
                     labels = None if isinstance(training, str) else find_labels(CONTENDERS[model], training)
                     same = _find_same(known, model, labels)
@@ -294,14 +302,12 @@ def _copy(same: MeasuredPoint, condition: Condition, model: str, training: Split
     return replace(same, condition=condition, model=model, seconds=0.0, measures=measures)
 
 
-def _make_training_set(
-    material: Material, drawn: Readings, condition: Condition, design: Design
-) -> Split | str:
-    """Return the training set, or why there is none."""
+def _try_quietly(make: Callable[..., Made], *given: Any, **options: Any) -> Made | str:
+    """Return what a function makes, or why it cannot; its warnings, a thousand times over, the figures show."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return make_training_set(material, drawn, condition, design)
+            return make(*given, **options)
         except InvalidInputError as error:
             return str(error)
 
@@ -309,25 +315,20 @@ def _make_training_set(
 def _measure(
     design: Design, training: Split | str, test: TestSet, seed: int, condition: Condition, model: str
 ) -> MeasuredPoint:
-    started, measures, reason = time.process_time(), None, training if isinstance(training, str) else ""
-    if isinstance(training, Split):
-        try:
-            # Warnings of small training sets, a thousand times over; the figures tell.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                measures = measure_point(
-                    CONTENDERS[model],
-                    training,
-                    test,
-                    design.settings(),
-                    fp_targets=design.fit.fp_targets,
-                    n_bootstrap=design.fit.n_bootstrap,
-                    seed=seed,
-                )
-        except InvalidInputError as error:
-            reason = str(error)
+    if isinstance(training, str):
+        return MeasuredPoint(seed, condition, model, 0.0, None, training)
+    started = time.process_time()
+    found = _try_quietly(
+        measure_point,
+        *(CONTENDERS[model], training, test, design.settings()),
+        fp_targets=design.fit.fp_targets,
+        n_bootstrap=design.fit.n_bootstrap,
+        seed=seed,
+    )
     seconds = round(time.process_time() - started, 3)
-    return MeasuredPoint(seed, condition, model, seconds, measures, reason)
+    if isinstance(found, str):
+        return MeasuredPoint(seed, condition, model, seconds, None, found)
+    return MeasuredPoint(seed, condition, model, seconds, found, "")
 
 
 def _name(seed: int, condition: Condition, model: str) -> str:

@@ -32,7 +32,7 @@ them. Crowd models and B2 learn something of each reader, and have the less to l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
@@ -44,12 +44,13 @@ from scipy.stats import t as student
 
 from overread.apps.scenario._contenders import HARD_RULES, KNOW_READERS
 from overread.apps.scenario._design import Condition, Design
-from overread.apps.scenario._points import Found, MeasuredPoint
+from overread.apps.scenario._points import MeasuredPoint
 from overread.errors import InvalidInputError
 
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
+PLACE = ["images", "readings", "images_per_reader"]
 # Of fewer there is no variance.
 FEWEST_DRAWS = 2
 
@@ -119,7 +120,28 @@ def adjust_by_holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
+def _list_tested(rows: Sequence[dict[str, Any]], columns: list[str], **adjusted: str) -> pd.DataFrame:
+    """Make a table of rows; ``adjusted`` names the columns of p-values by Holm, and what they are made of."""
+    table = pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *adjusted.values()])))
+    return table.assign(
+        **{name: adjust_by_holm(table[p_value].tolist()) for name, p_value in adjusted.items()}
+    )[columns]
+
+
 Groups = dict[tuple[str, Condition], list[MeasuredPoint]]
+
+
+def _place(model: str, condition: Condition) -> dict[str, Any]:
+    return {"model": model, **{name: getattr(condition, name) for name in (*PLACE, "budget")}}
+
+
+def _tabulate(
+    groups: Groups, describe: Callable[[Sequence[MeasuredPoint]], Iterable[dict[str, Any]]]
+) -> pd.DataFrame:
+    """Table of what is said of the points of each model and condition."""
+    return pd.DataFrame(
+        [{**_place(*key), **cells} for key, points in groups.items() for cells in describe(points)]
+    )
 
 
 def group_points(points: Iterable[MeasuredPoint]) -> Groups:
@@ -137,27 +159,16 @@ def choose_pool(images_per_reader: Iterable[int]) -> int:
     return 0 if 0 in given else max(given, default=0)
 
 
-def get_found(point: MeasuredPoint, judge: str) -> Found:
-    """Return what a point found, judged by "known" or "golden"."""
-    found = None if point.measures is None else getattr(point.measures, judge)
-    assert isinstance(found, Found)
-    return found
-
-
-def stack_found(
-    points: Sequence[MeasuredPoint], judge: str, column: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def stack_found(points: Sequence[MeasuredPoint], judge: str, column: int | None) -> tuple[Floats, Floats]:
     """Return sensitivities of the seeds (S,) and of the draws (S, B); ``column`` None: the mean of the targets."""
-    values = np.array([get_found(point, judge).sensitivity for point in points])
-    draws = np.array([get_found(point, judge).draws for point in points])
+    values = np.array([getattr(point.found, judge).sensitivity for point in points])
+    draws = np.array([getattr(point.found, judge).draws for point in points])
     if column is None:
         return values.mean(axis=1), draws.mean(axis=2)
     return values[:, column], draws[:, :, column]
 
 
-def stack_conditions(
-    groups: Sequence[Sequence[MeasuredPoint]], judge: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+def stack_conditions(groups: Sequence[Sequence[MeasuredPoint]], judge: str) -> tuple[Floats, Floats, int]:
     """Return mean sensitivities of the seeds that all groups have (S, C), of the draws (S, B, C), and the patients."""
     by_seed = [{point.seed: point for point in points} for points in groups]
     seeds = sorted(set.intersection(*(set(own) for own in by_seed)))
@@ -165,7 +176,7 @@ def stack_conditions(
         return np.zeros((0, len(groups))), np.zeros((0, 1, len(groups))), 0
     stacks = [stack_found([own[seed] for seed in seeds], judge, None) for own in by_seed]
     values, draws = (np.stack(parts, axis=-1) for parts in zip(*stacks, strict=True))
-    return values, draws, get_found(groups[0][0], judge).n_patients
+    return values, draws, getattr(groups[0][0].found, judge).n_patients
 
 
 def estimate_difference(
@@ -193,7 +204,7 @@ def measure_doubling(groups: Groups, judge: str) -> pd.DataFrame:
         own = {at: points for (name, at), points in groups.items() if name == model}
         columns = np.array([[1.0, np.log2(at.images), np.log2(at.readings)] for at in own])
         # One number of images, or of readings, tells nothing of a second one.
-        if not own or np.linalg.matrix_rank(columns) < columns.shape[1]:
+        if np.linalg.matrix_rank(columns) < columns.shape[1]:
             continue
         values, draws, n_patients = stack_conditions(list(own.values()), judge)
         solve = np.linalg.pinv(columns).T[:, 1:]
@@ -218,8 +229,7 @@ def compare_overall(groups: Groups, judge: str) -> pd.DataFrame:
         soft, hard = ([groups[name, condition] for condition in at] for name in ("soft", rule))
         estimate = estimate_difference(soft, hard, judge)
         rows.append({"rule": rule, **estimate.cells(), "n_sets": len(at)})
-    table = pd.DataFrame(rows, columns=[name for name in OVERALL_COLUMNS if name != "p_holm"])
-    return table.assign(p_holm=adjust_by_holm(table["p_value"].tolist()))[OVERALL_COLUMNS]
+    return _list_tested(rows, OVERALL_COLUMNS, p_holm="p_value")
 
 
 COLUMNS = [
@@ -246,11 +256,7 @@ def compare_per_reader(groups: Groups, judge: str, conditions: Sequence[Conditio
         for limit in limits if model in KNOW_READERS else one_pool:
             at = [one for one in several if one.images_per_reader == limit]
             rows.append(_compare(groups, judge, model, at))
-    table = pd.DataFrame([row for row in rows if row], columns=[c for c in COLUMNS if "holm" not in c])
-    return table.assign(
-        p_holm=adjust_by_holm(table["p_value"].tolist()),
-        change_holm=adjust_by_holm(table["change_p"].tolist()),
-    )[COLUMNS]
+    return _list_tested([row for row in rows if row], COLUMNS, p_holm="p_value", change_holm="change_p")
 
 
 def _compare(groups: Groups, judge: str, model: str, wanted: Sequence[Condition]) -> dict[str, Any]:
@@ -262,12 +268,7 @@ def _compare(groups: Groups, judge: str, model: str, wanted: Sequence[Condition]
     soft = [groups["soft", at] for at in there]
     against = estimate_difference(own, soft, judge) if there else estimate_mean([], None, 0)
     change = _find_change(groups, judge, model, there)
-    images = [
-        one.measures.n_readings / one.measures.n_readers
-        for at in own
-        for one in at
-        if one.measures is not None
-    ]
+    images = [one.found.images_of_a_reader for at in own for one in at]
     return {
         "model": model,
         "images_per_reader": wanted[0].images_per_reader,
@@ -285,9 +286,9 @@ def _compare(groups: Groups, judge: str, model: str, wanted: Sequence[Condition]
 def _find_change(groups: Groups, judge: str, model: str, limited: Sequence[Condition]) -> Estimate:
     """Return the model minus itself where the pool reads all; NaN where there is no such set, or it is this one."""
     pairs = [
-        (groups[model, at], groups[model, Condition(at.images, at.readings)])
+        (groups[model, at], groups[whole])
         for at in limited
-        if at.images_per_reader and (model, Condition(at.images, at.readings)) in groups
+        if at.images_per_reader and (whole := (model, Condition(at.images, at.readings))) in groups
     ]
     if not pairs:
         return estimate_mean([], None, 0)
@@ -295,10 +296,8 @@ def _find_change(groups: Groups, judge: str, model: str, limited: Sequence[Condi
 
 
 MEAN = "mean"
-PLACE = ["images", "readings", "images_per_reader"]
 # Equal budgets differ by no more than a reading in a hundred, so that 333 x 3 and 1,000 x 1 are the same.
 SAME_BUDGET = 0.01
-N_LEVELS = 4
 SIGNIFICANT = 0.05
 
 
@@ -310,10 +309,12 @@ class ScenarioResults:
     ----------
     judge
         What the sensitivities that are compared are about: "known" (what is really there) or "golden".
+    leading
+        The first model of the design that could be fitted; budgets are those of this one.
     sensitivity
         Of every model and condition, at each number of false positives and in the mean of them.
     features, prediction
-        Features kept, and how well probabilities foretell the share of readers.
+        Features kept, and how well probabilities predict the share of readers.
     comparisons
         Soft against each hard rule, in the mean of the false positives; p-values by Holm.
     overall, doubling
@@ -322,8 +323,6 @@ class ScenarioResults:
         Every model against soft, by the number of images that a reader reads.
     budgets
         Ways to spend a budget, beside the best of them.
-    needed
-        Images, and readings in all, that a sensitivity takes with each number of readings.
     skills
         Readers' sensitivities as crowd models see them, against the simulated ones.
     missing
@@ -331,6 +330,7 @@ class ScenarioResults:
     """
 
     judge: str
+    leading: str
     sensitivity: pd.DataFrame
     features: pd.DataFrame
     prediction: pd.DataFrame
@@ -339,7 +339,6 @@ class ScenarioResults:
     per_reader: pd.DataFrame
     doubling: pd.DataFrame
     budgets: pd.DataFrame
-    needed: pd.DataFrame
     skills: pd.DataFrame
     missing: pd.DataFrame
 
@@ -356,26 +355,22 @@ def sum_up_points(
     if not groups:
         told = points[0].reason if points else "no point is there"
         raise InvalidInputError(f"no contender could be fitted to any training set: {told}")
-    first = next(iter(groups.values()))[0].measures
-    assert first is not None
-    judge = "golden" if first.known is None else "known"
-    # The first model of the design is the one that budgets are told of.
+    judge = "golden" if next(iter(groups.values()))[0].found.known is None else "known"
     leading = next(name for name in design.fit.models if any(model == name for model, _ in groups))
-    sensitivity = _tabulate_sensitivity(groups, design.fit.fp_targets)
     pool = choose_pool(at.images_per_reader for _, at in groups)
     of_pool = {key: points for key, points in groups.items() if key[1].images_per_reader == pool}
     paid = _keep_paid(of_pool)
     return ScenarioResults(
         judge=judge,
-        sensitivity=sensitivity,
-        features=_tabulate_features(groups),
-        prediction=_tabulate_prediction(groups),
+        leading=leading,
+        sensitivity=_tabulate_sensitivity(groups, design.fit.fp_targets),
+        features=_tabulate(groups, _describe_features),
+        prediction=_tabulate(groups, _describe_prediction),
         comparisons=_compare_rules(of_pool, judge),
         overall=compare_overall(of_pool, judge),
         per_reader=compare_per_reader(groups, judge, design.conditions),
         doubling=measure_doubling(paid, judge),
         budgets=_compare_budgets(paid, judge, leading),
-        needed=_find_needed(paid, judge, leading),
         skills=_compare_skills(groups, skills),
         missing=_tabulate_missing(points),
     )
@@ -386,71 +381,56 @@ def _keep_paid(groups: Groups) -> Groups:
     return {
         (model, at): points
         for (model, at), points in groups.items()
-        if all(point.measures is not None and point.measures.n_readings == at.budget for point in points)
+        if all(point.found.n_readings == at.budget for point in points)
     }
-
-
-def _place(model: str, condition: Condition) -> dict[str, Any]:
-    return {"model": model, **{name: getattr(condition, name) for name in (*PLACE, "budget")}}
 
 
 def _estimate_found(points: Sequence[MeasuredPoint], judge: str, column: int | None) -> Estimate:
     """Estimate a sensitivity at a false-positive target; None: their mean. Its limits lie between 0 and 1."""
     values, draws = stack_found(points, judge, column)
-    estimate = estimate_mean(values, draws, get_found(points[0], judge).n_patients)
+    estimate = estimate_mean(values, draws, getattr(points[0].found, judge).n_patients)
     lower, upper = np.clip([estimate.lower, estimate.upper], 0.0, 1.0)
     return replace(estimate, lower=float(lower), upper=float(upper))
 
 
 def _tabulate_sensitivity(groups: Groups, fp_targets: Sequence[float]) -> pd.DataFrame:
-    rows = []
-    columns: list[tuple[str, int | None]] = [
-        (f"{target:g}", place) for place, target in enumerate(fp_targets)
-    ]
-    for (model, condition), points in groups.items():
+    columns = [*((f"{target:g}", place) for place, target in enumerate(fp_targets)), (MEAN, None)]
+
+    def describe(points: Sequence[MeasuredPoint]) -> Iterator[dict[str, Any]]:
         for judge in ("known", "golden"):
-            if points[0].measures is None or getattr(points[0].measures, judge) is None:
-                continue
-            for name, column in [*columns, (MEAN, None)]:
-                told = _estimate_found(points, judge, column).cells()
-                rows.append({"judge": judge, **_place(model, condition), "fp_per_image": name, **told})
-    return pd.DataFrame(rows).drop(columns="p_value")
+            for name, column in columns if getattr(points[0].found, judge) else ():
+                figures = _estimate_found(points, judge, column).cells()
+                yield {"judge": judge, "fp_per_image": name, **figures}
+
+    table = _tabulate(groups, describe).drop(columns="p_value")
+    table.insert(0, "judge", table.pop("judge"))
+    return table
 
 
-def _tabulate_features(groups: Groups) -> pd.DataFrame:
-    rows = []
-    for (model, condition), points in groups.items():
-        told = [point.measures for point in points if point.measures is not None]
-        kept = [one.n_features for one in told]
-        means: dict[str, list[float]] = {
-            "images_read": [one.n_images for one in told],
-            "readings_done": [one.n_readings for one in told],
-            "golden_objects": [one.n_golden for one in told],
-            "readers": [one.n_readers for one in told],
-            "images_of_a_reader": [one.n_readings / one.n_readers for one in told],
-            "processor_seconds": [point.seconds for point in points],
-        }
-        of_features = {"features": float(np.mean(kept)), "fewest": min(kept), "most": max(kept)}
-        told_means = {name: float(np.mean(values)) for name, values in means.items()}
-        rows.append({**_place(model, condition), **of_features, **told_means})
-    return pd.DataFrame(rows)
+def _describe_features(points: Sequence[MeasuredPoint]) -> Iterator[dict[str, Any]]:
+    """Yield the features kept, in the mean of the seeds, and what the models were fitted to."""
+    found = [point.found for point in points]
+    kept = [one.n_features for one in found]
+    yield {
+        "features": float(np.mean(kept)),
+        "fewest": min(kept),
+        "most": max(kept),
+        "images_read": float(np.mean([one.n_images for one in found])),
+        "readings_done": float(np.mean([one.n_readings for one in found])),
+        "golden_objects": float(np.mean([one.n_golden for one in found])),
+        "readers": float(np.mean([one.n_readers for one in found])),
+        "images_of_a_reader": float(np.mean([one.images_of_a_reader for one in found])),
+        "processor_seconds": float(np.mean([point.seconds for point in points])),
+    }
 
 
-def _tabulate_prediction(groups: Groups) -> pd.DataFrame:
-    rows = []
-    for (model, condition), points in groups.items():
-        told = [point.measures.prediction for point in points if point.measures is not None]
-        figures = {
-            "deviance_explained": [1 - one.deviance / one.deviance_of_mean for one in told],
-            "deviance": [one.deviance for one in told],
-            "spearman": [one.spearman for one in told],
-            "slope": [one.slope for one in told],
-        }
-        for name, values in figures.items():
-            known = [value for value in values if np.isfinite(value)]
-            estimate = estimate_mean(known, None, 0)
-            rows.append({**_place(model, condition), "figure": name, **estimate.cells()})
-    return pd.DataFrame(rows).drop(columns="p_value")
+def _describe_prediction(points: Sequence[MeasuredPoint]) -> Iterator[dict[str, Any]]:
+    """Yield how well the share of readers is predicted, a row for each figure."""
+    for name in ("deviance_explained", "deviance", "spearman", "slope"):
+        values = [getattr(point.found.prediction, name) for point in points]
+        cells = estimate_mean([value for value in values if np.isfinite(value)], None, 0).cells()
+        del cells["p_value"]
+        yield {"figure": name, **cells}
 
 
 COMPARISON_COLUMNS = [
@@ -468,11 +448,9 @@ def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
         estimate = estimate_difference([soft], [points], judge)
         told = {"rule": model, **estimate.cells(), "difference": estimate.value}
         rows.append({**_place(model, condition), **told})
-    table = pd.DataFrame(rows, columns=[c for c in COMPARISON_COLUMNS if c not in ("p_holm", "result")])
-    adjusted = adjust_by_holm(table["p_value"].tolist())
+    table = _list_tested(rows, COMPARISON_COLUMNS, p_holm="p_value")
     signs = np.where(table["difference"] > 0, "soft better", "hard better")
-    result = np.where(np.array(adjusted) < SIGNIFICANT, signs, "not told apart")
-    return table.assign(p_holm=adjusted, result=result)[COMPARISON_COLUMNS]
+    return table.assign(result=np.where(table["p_holm"] < SIGNIFICANT, signs, "not told apart"))
 
 
 BUDGET_COLUMNS = [
@@ -494,8 +472,7 @@ def _compare_budgets(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
             told["p_value"] = float("nan") if way == best else lost.p_value
             figures = estimates[way].cells() | lost.cells("below_")
             rows.append({**_place(leading, way), "budget": budget, **figures, **told})
-    table = pd.DataFrame(rows, columns=[*(c for c in BUDGET_COLUMNS if c != "p_holm"), "p_value"])
-    return table.assign(p_holm=adjust_by_holm(table["p_value"].tolist()))[BUDGET_COLUMNS]
+    return _list_tested(rows, BUDGET_COLUMNS, p_holm="p_value")
 
 
 def _same_budgets(conditions: Iterable[Condition]) -> list[tuple[int, list[Condition]]]:
@@ -509,66 +486,25 @@ def _same_budgets(conditions: Iterable[Condition]) -> list[tuple[int, list[Condi
     return [(group[0].budget, group) for group in groups if len(group) > 1]
 
 
-def _find_needed(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
-    """Find the images that some sensitivities take with each number of readings, between those that were tried."""
-    found = {
-        at: stack_found(points, judge, None)[0].mean()
-        for (name, at), points in groups.items()
-        if name == leading
-    }
-    rows = []
-    for level in _choose_levels(np.array(list(found.values()))):
-        for readings in sorted({at.readings for at in found}):
-            curve = sorted((at.images, value) for at, value in found.items() if at.readings == readings)
-            tried, reached = np.array(curve, dtype=np.float64).T
-            images = _reach(tried, reached, level)
-            rows.append((level, readings, images, images * readings))
-    return pd.DataFrame(rows, columns=["sensitivity", "readings", "images", "budget"])
-
-
-def _choose_levels(values: NDArray[np.float64]) -> list[float]:
-    """Choose a few round sensitivities in the upper half of what was reached."""
-    if not len(values):
-        return []
-    low, high = float(np.median(values)), float(values.max())
-    return np.unique(np.round(np.linspace(low, high, N_LEVELS + 1)[:-1], 2)).tolist()
-
-
-def _reach(images: NDArray[np.float64], curve: NDArray[np.float64], level: float) -> float:
-    """Find where a curve, made rising, passes a level, by the logarithm of the images; NaN where it does not."""
-    rising = np.maximum.accumulate(curve)
-    if level > rising[-1] or level < rising[0]:
-        return float("nan")
-    place = int(np.searchsorted(rising, level))
-    if place == 0 or rising[place] == level:
-        return float(images[place])
-    share = (level - rising[place - 1]) / (rising[place] - rising[place - 1])
-    return float(np.exp(np.log(images[place - 1]) + share * np.log(images[place] / images[place - 1])))
-
-
-SKILL_COLUMNS = [*("model", *PLACE, "budget", "readers", "spearman", "bias", "n_seeds")]
-
-
 def _compare_skills(groups: Groups, skills: pd.DataFrame | None) -> pd.DataFrame:
     """Compare estimated sensitivities of readers with the simulated ones."""
+    columns = ["model", *PLACE, "budget", "readers", "spearman", "bias", "n_seeds"]
     if skills is None:
-        return pd.DataFrame(columns=SKILL_COLUMNS)
+        return pd.DataFrame(columns=columns)
     true = skills.set_index("reader_id")["true_sensitivity"]
-    rows = []
-    for (model, condition), points in groups.items():
-        told = [_compare_one(point, true) for point in points if point.measures and point.measures.skills]
-        if not told:
-            continue
-        readers, spearman, bias = np.nanmean(np.array(told), axis=0)
-        found = {"readers": readers, "spearman": spearman, "bias": bias, "n_seeds": len(told)}
-        rows.append({**_place(model, condition), **found})
-    return pd.DataFrame(rows, columns=SKILL_COLUMNS)
+
+    def describe(points: Sequence[MeasuredPoint]) -> Iterator[dict[str, Any]]:
+        told = [_compare_one(point.found.skills, true) for point in points if point.found.skills]
+        if told:
+            readers, spearman, bias = np.nanmean(np.array(told), axis=0)
+            yield {"readers": readers, "spearman": spearman, "bias": bias, "n_seeds": len(told)}
+
+    return _tabulate(groups, describe).reindex(columns=columns)
 
 
-def _compare_one(point: MeasuredPoint, true: pd.Series[float]) -> tuple[float, float, float]:
+def _compare_one(skills: list[dict[str, Any]], true: pd.Series[float]) -> tuple[float, float, float]:
     """Return number of readers, rank correlation of estimated and simulated sensitivity, and their mean difference."""
-    assert point.measures is not None
-    table = pd.DataFrame(point.measures.skills)
+    table = pd.DataFrame(skills)
     # Names of later pools end in the number of the pool.
     simulated = true[table["reader_id"].str.split(".").str[0]].to_numpy(np.float64)
     estimated = table["sensitivity"].to_numpy(np.float64)

@@ -6,14 +6,13 @@ A scenario from its design to its page.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 from overread._commands import Flag, OutputPath, print_plain
-from overread.apps.scenario._design import Design
+from overread.apps.scenario._design import Design, demo_design, read_design
 from overread.apps.scenario._draw import tabulate_skills
 from overread.apps.scenario._material import prepare_material
-from overread.apps.scenario._page import give_answers, write_scenario
+from overread.apps.scenario._page import PAGE, give_answers, write_scenario
 from overread.apps.scenario._points import claim_folder, list_points, run_points
 from overread.apps.scenario._results import ScenarioResults, sum_up_points
 from overread.errors import UsageError
@@ -46,33 +45,22 @@ def scenario(
         Show no progress.
     """
     from overread._terminal import ProgressBar
-    from overread.apps.scenario._design import demo_design, read_design
 
     if (design is None) == (not demo):
         raise UsageError("scenario needs a DESIGN.toml, or --demo for the small one that comes with Overread")
     chosen = demo_design() if design is None else read_design(design)
     with nullcontext() if quiet else ProgressBar():
-        done = run_scenario(chosen, output, fit=not page_only)
-    for said in done.answers:
+        results = run_scenario(chosen, output, fit=not page_only)
+    for said in give_answers(results):
         print_plain(said)
-    if done.n_missing:
-        print_plain(f"{done.n_missing} points could not be fitted; the page says why.")
+    if len(results.missing):
+        print_plain(f"{len(results.missing)} points could not be fitted; the page says why.")
     print_plain(f"Tables: {output / 'tables'}")
-    print_plain(f"Page: {done.page}")
+    print_plain(f"Page: {output / PAGE}")
 
 
-@dataclass(frozen=True, eq=False)
-class ScenarioReport:
-    """How a scenario ended: the page, its sentences, all tables, and how many points could not be fitted."""
-
-    page: Path
-    answers: list[str]
-    results: ScenarioResults
-    n_missing: int
-
-
-def run_scenario(design: Design, folder: Path, *, fit: bool = True) -> ScenarioReport:
-    """Measure the points of a design that are not there yet, and write tables and page.
+def run_scenario(design: Design, folder: Path, *, fit: bool = True) -> ScenarioResults:
+    """Measure the points of a design that are not there yet, and write tables and page; return the tables.
 
     Parameters
     ----------
@@ -87,6 +75,5 @@ def run_scenario(design: Design, folder: Path, *, fit: bool = True) -> ScenarioR
     material = prepare_material(design, folder)
     points = run_points(design, material, folder) if fit else list_points(design, folder)
     results = sum_up_points(points, design, tabulate_skills(material, design))
-    page = write_scenario(results, design, material.words, folder)
-    leading = next(name for name in design.fit.models if name in set(results.sensitivity["model"]))
-    return ScenarioReport(page, give_answers(results, leading), results, len(results.missing))
+    write_scenario(results, design, material.words, folder)
+    return results
