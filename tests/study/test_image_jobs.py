@@ -12,7 +12,7 @@ from overread.files import FileDigests
 from overread.study._image_jobs import WorkedImages, make_tasks, work_on_images
 from overread.study._pipeline import Versions
 from overread.study._store import RunFolder
-from overread.study.executors._outcome import Fault, Outcome, work_on
+from overread.study.executors._worker import Fault, Outcome, work_on
 from progress_record import NotedProgress
 from study_chain import Chain
 from study_stand_in import spec

@@ -37,7 +37,7 @@ from overread.study._store import RunFolder, json_bytes
 from overread.study._study_marks import complete_settings
 from overread.study.executors._dask import DaskExecutor, close_shared_clients
 from overread.study.executors._executors import Executor, ProcessExecutor, SerialExecutor, count_processors
-from overread.study.executors._isolation import WorkLimits
+from overread.study.executors._worker import WorkLimits
 from overread.study.models import MODELS
 from overread.study.stages.fitting import SKIPPED_FILE, fit_stage
 from overread.study.stages.images import Workshop

@@ -7,7 +7,7 @@ import pytest
 
 from overread.errors import OverreadError
 from overread.study import IsolatedWorker, PipelineSpec, WorkLimits
-from overread.study.executors import _isolation as isolation
+from overread.study.executors import _worker as isolation
 from overread.study.executors._executors import ProcessExecutor
 from study_chain import Chain, tasks
 from study_stand_in import spec

@@ -13,7 +13,7 @@ from overread.domains import ImageTask
 from overread.errors import FormatError, InvalidInputError, OverreadError
 from overread.files import digest_of_file, to_json
 from overread.study._pipeline import Versions
-from overread.study.executors._outcome import (
+from overread.study.executors._worker import (
     Fault,
     Frame,
     Outcome,

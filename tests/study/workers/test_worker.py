@@ -6,7 +6,7 @@ import sys
 
 from overread.files import to_json
 from overread.study import PipelineSpec
-from overread.study.executors._outcome import Frame, encode_frame, read_frame
+from overread.study.executors._worker import Frame, encode_frame, read_frame
 from study_chain import Chain, tasks
 from study_stand_in import spec
 

@@ -11,8 +11,7 @@ from typing import Protocol
 
 from overread.domains import ImageTask
 from overread.study._pipeline import Pipeline, PipelineSpec
-from overread.study.executors._isolation import IsolatedWorker, WorkLimits
-from overread.study.executors._outcome import Outcome, work_on
+from overread.study.executors._worker import IsolatedWorker, Outcome, WorkLimits, work_on
 
 
 def count_processors() -> int:

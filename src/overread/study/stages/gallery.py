@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from overread.images import SpacingSource
 from overread.marks import ELLIPSE_COLUMNS
 from overread.report import N_TOLD, Description, Example, Gallery, ModelResult, Spread, Subgroup
 from overread.study._cohort import KEYS, Cohort, Split
-from overread.study._settings import Evaluation
 from overread.study.intake._columns import measure_spread
 from overread.tables import UNIT_WORDS, LengthUnit
 
@@ -213,7 +213,7 @@ def describe_images(facts: pd.DataFrame, told: Description, unit: LengthUnit = "
 
 
 def evaluate_subgroups(
-    test: Matching, values: Mapping[str, Mapping[str, str]], threshold: float, options: Evaluation, seed: int
+    test: Matching, values: Mapping[str, Mapping[str, str]], threshold: float, **draws: Any
 ) -> list[Subgroup]:
     """Judge the detector in each group of test images; nothing where no score reaches the threshold."""
     if np.isnan(threshold):
@@ -221,8 +221,5 @@ def evaluate_subgroups(
     found = []
     for column, of_image in values.items():
         groups = [of_image[str(image_id)] for image_id in test.image_ids]
-        table = performance_by(
-            test, groups, threshold=threshold, n_bootstrap=options.n_bootstrap, level=options.level, seed=seed
-        )
-        found.append(Subgroup(column, table))
+        found.append(Subgroup(column, performance_by(test, groups, threshold=threshold, **draws)))
     return found

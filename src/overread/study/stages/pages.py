@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -67,27 +67,6 @@ def _open_image(images: pd.DataFrame, folder: Path, settings: Settings, image_id
         return None
 
 
-def draw(inputs: Inputs) -> Made:
-    """Draw the figures, as SVG by name."""
-    return {"figures.json": dict(draw_figures(inputs["results.json"], inputs["pictures.json"]))}
-
-
-def _render(inputs: Inputs) -> Made:
-    """Fill the templates of the page."""
-    names = ("results.json", "figures.json", "pictures.json", "head.json")
-    return {"report.html": render_study(*(inputs[name] for name in names))}
-
-
-def _fill_card(inputs: Inputs) -> Made:
-    """Write the model card of the results."""
-    return {CARD_FILE: write_model_card(inputs["results.json"], inputs["head.json"])}
-
-
-def _write_head(inputs: Inputs) -> Made:
-    """Name the run; the date stays as long as the results do."""
-    return {"head.json": head_run(**inputs["names"], results=to_json(inputs["results.json"]))}
-
-
 def detector_stage(wanted: Sequence[str]) -> Stage:
     """Return the stage that makes the supported model's detector; it finds candidates as the run's pipeline did."""
 
@@ -134,12 +113,21 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
     )
 
 
-FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)
-HEAD = Stage("head", reads=("results.json", "names"), writes=("head.json",), make=_write_head)
-MODEL_CARD = Stage("model_card", reads=("results.json", "head.json"), writes=(CARD_FILE,), make=_fill_card)
-REPORT = Stage(
-    "report",
-    reads=("results.json", "pictures.json", "figures.json", "head.json"),
-    writes=("report.html",),
-    make=_render,
+def _make_page_stage(name: str, file: str, make: Callable[..., object], *reads: str) -> Stage:
+    """Return a stage whose one file is made of values that are read, in their order."""
+    return Stage(name, reads, (file,), lambda inputs: {file: make(*(inputs[one] for one in reads))})
+
+
+FIGURES = _make_page_stage("figures", "figures.json", draw_figures, "results.json", "pictures.json")
+# The date stays as long as the results do.
+HEAD = _make_page_stage(
+    "head",
+    "head.json",
+    lambda results, names: head_run(**names, results=to_json(results)),
+    "results.json",
+    "names",
+)
+MODEL_CARD = _make_page_stage("model_card", CARD_FILE, write_model_card, "results.json", "head.json")
+REPORT = _make_page_stage(
+    "report", "report.html", render_study, "results.json", "figures.json", "pictures.json", "head.json"
 )
