@@ -96,7 +96,7 @@ def plan_after_split(
 def run_chain(study: Path, name: str = "chain") -> Chain:
     """Do every stage from truth to results."""
     chain = open_chain(study, name)
-    run._write_settings(chain.folder, chain.settings)
+    run.write_settings(chain.folder, chain.settings)
     for stage in chain.stages.values():
         if chain.workspace.run(stage):
             chain.done.append(stage.name)

@@ -246,7 +246,10 @@ class Batch:
     def _recall(self, known: Mapping[str, ImageRecord], task: ImageTask) -> ImageRecord | None:
         record = None if task.sha256 is None else known.get(_key_of(task))
         picture = self._pictures.get(Path(task.path))
-        if record is None or (picture is not None and record["picture"] != _digest_of_picture(picture)):
+        if record is None:
+            return None
+        # Another picture may lie there under its name, or none.
+        if picture and (not picture.is_file() or record["picture"] != digest_of_file(picture)):
             return None
         self.n_resumed += 1
         return record
@@ -286,11 +289,6 @@ def _tell_fault(path: Path, fault: Fault) -> str:
     """Say why an image could not be used."""
     reason = fault.reason.removeprefix("the image: ")
     return f"{path}: {reason}" if fault.kind == "image" else f"{path}: failed: {reason}"
-
-
-def _digest_of_picture(picture: Path) -> str | None:
-    """Digest of a drawn image, by which another one under its name is told; None where there is none."""
-    return digest_of_file(picture) if picture.is_file() else None
 
 
 def _key_of(task: ImageTask) -> str:

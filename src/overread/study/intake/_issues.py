@@ -21,7 +21,6 @@ from overread.errors import ImageError, InvalidInputError, UsageError
 from overread.images import (
     MOST_LETTERS,
     DicomFacts,
-    SourceImage,
     count_letters,
     facts_of,
     fingerprint_channels,
@@ -140,7 +139,9 @@ def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) ->
         facts,
         pixel_fingerprint(source),
         frontal=None if facts.view or facts.is_other_than_chest else frontal,
-        letters=MOST_LETTERS + 1 if facts.burned_in == "YES" else _count_letters_in(source),
+        letters=MOST_LETTERS + 1
+        if facts.burned_in == "YES"
+        else count_letters((rendered(source).clip(0, 1) * 255).astype("uint8")),
         problem="" if spacing else f"{source.spacing.problem}; {GIVE_SPACING}",
         has_lungs=has_lungs,
         sketch=sketch(source.measured()),
@@ -163,11 +164,6 @@ def _look_at_colour(path: Path, relative: str, mm_per_px: tuple[float, float] | 
         has_lungs=False,
         sketch=sketch_channels(channels),
     )
-
-
-def _count_letters_in(source: SourceImage) -> int:
-    """Letters in a corner of the picture as it is shown."""
-    return count_letters((rendered(source).clip(0, 1) * 255).astype("uint8"))
 
 
 def find_findings(

@@ -86,6 +86,7 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
     """Bring the shards up to date; nothing is returned where nothing was to be done."""
     folder = workshop.folder
     digests = FileDigests(folder.path("file_digests.json"))
+    # Not inputs.get: it would hide a name that was not declared.
     given = inputs["input/candidates"] if "input/candidates" in inputs else None  # noqa: SIM401
     images, settings, pipeline = inputs["input/images"], inputs.settings, workshop.pipeline.build()
     plain = {"region": settings.region.model_dump(), "images": settings.images.model_dump()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from overread.report import (
     write_model_card,
 )
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
-from overread.study._detector import make_detector
+from overread.study._detector import Detector, OperatingPoint
 from overread.study._settings import Settings
+from overread.study.models import MODELS
 from overread.study.stages.stage import Inputs, Made, Stage
 
 # By the kind of the run's figures, which are not the detector's own where all patients trained it.
@@ -71,27 +73,36 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
     """Return the stage that makes the supported model's detector; it finds candidates as the run's pipeline did."""
 
     def make(inputs: Inputs) -> Made:
-        name = inputs["supported.json"]["model"]
-        model = inputs[f"models/{name}.json"]
+        name, settings, pipeline = inputs["supported.json"]["model"], inputs.settings, inputs["pipeline"]
+        model, place = inputs[f"models/{name}.json"], f"tuning/{name}_map.json"
         trained, facts = (
             inputs["cohort"].split("training", "validation"),
             inputs["tables/image_facts.parquet"],
         )
         hashes = facts.loc[facts["image_id"].isin(trained.images["image_id"]), "pixel_hash"].astype("str")
-        detector = make_detector(
-            name,
-            model,
-            from_json(ScoreCalibration, inputs[f"tuning/{name}_map.json"], f"tuning/{name}_map.json"),
-            inputs["operating_points.json"],
-            inputs["pipeline"],
-            inputs.settings,
-            TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
-            " ".join(sum_up(inputs["results.json"])),
-            TrainingFingerprints.of(hashes),
-            (
+        wanted = (name, settings.evaluation.thresholds, settings.hits.single_reader)
+        points = [
+            from_json(OperatingPoint, {one.name: point.get(one.name) for one in fields(OperatingPoint)})
+            for point in inputs["operating_points.json"]
+            if (point["model"], point["source"], point["single_reader"]) == wanted
+            and point["threshold"] is not None
+        ]
+        detector = Detector(
+            name=MODELS[name].title,
+            model=model,
+            score_map=from_json(ScoreCalibration, inputs[place], place),
+            operating_points=tuple(sorted(points, key=lambda point: point.fp_target)),
+            domain=pipeline.domain,
+            limit=pipeline.limit,
+            repeats=settings.hits.repeats,
+            trained_on=TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
+            verdict=" ".join(sum_up(inputs["results.json"])),
+            seen=TrainingFingerprints.of(hashes),
+            means=tuple(
                 float(column.mean(dtype=np.float64))
                 for column in trained.features.read_columns(model.support_)
             ),
+            operating_fp=settings.evaluation.find_operating_fp(),
         )
         return {"detector.json": detector.to_bytes()}
 

@@ -13,7 +13,7 @@ A stage is done again when the bytes of anything it reads, or a setting it depen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never, TypeAlias, cast
 
@@ -51,7 +51,7 @@ class StageSource:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class Inputs(Mapping[str, Any]):
     """What a stage declared, loaded when asked for, and the settings it declared.
 
     Parameters
@@ -78,6 +78,12 @@ class Inputs:
 
     def __contains__(self, name: object) -> bool:
         return name in self.declared
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.declared)
+
+    def __len__(self) -> int:
+        return len(self.declared)
 
 
 @dataclass(frozen=True)
