@@ -271,12 +271,6 @@ def test_files_that_may_not_grow(fresh: Path, light_original: Path) -> None:
     assert same(fresh / "runs/main", light_original / "runs/main")
 
 
-def test_a_folder_that_cannot_be_written(fresh: Path) -> None:
-    (fresh / "runs").write_text("a file where a folder should be")
-    with pytest.raises(StorageError, match="runs"):
-        run_study(fresh, pipeline=spec())
-
-
 def test_a_read_only_disk(light_original: Path, small_disk: Callable[[str], Path]) -> None:
     disk = small_disk("3m")
     shutil.copytree(light_original, disk / "study", ignore=shutil.ignore_patterns("runs"))

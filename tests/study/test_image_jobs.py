@@ -1,6 +1,5 @@
 """Which images are worked on: those whose file, spacing, candidates or versions changed, and no others."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -36,13 +35,6 @@ class Scripted:
 
     def close(self) -> None:
         return
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    made = RunFolder(tmp_path / "run")
-    made.prepare()
-    return made
 
 
 def find_tasks(

@@ -11,13 +11,6 @@ from overread.study import _store as run_folder
 from overread.study._store import FinishedRunFolder, RunFolder, StageRecord, _read_record, json_bytes
 
 
-@pytest.fixture
-def folder(tmp_path):
-    made = RunFolder(tmp_path / "run")
-    made.prepare()
-    return made
-
-
 def do(folder, *, needs=None, gives=("a.json",), made=None, name="s"):
     calls = []
 
