@@ -58,8 +58,18 @@ def poisoned(folder: Path, n_images: int, poison: list[int]) -> Path:
     return folder
 
 
-def check_poisoned(study: Path, poison: list[int], executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("n_images", "poison", "executor"),
+    [
+        (40, [2, 9, 17, 25, 33], "serial"),
+        pytest.param(200, [3, 50, 101, 150, 199], "processes", marks=pytest.mark.slow),
+    ],
+)
+def test_poison_images_are_quarantined_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_images: int, poison: list[int], executor: str
+) -> None:
     """Run the command, twice: the second finds everything done, and has as much to complain of."""
+    study = poisoned(tmp_path / "study", n_images, poison)
     monkeypatch.setattr(PipelineSpec, "own", staticmethod(lambda settings: spec()))
     leave_out(monkeypatch, PAGE)
     command = ["run", str(study), "--quiet", "--executor", executor, "--workers", "2"]
@@ -72,17 +82,6 @@ def check_poisoned(study: Path, poison: list[int], executor: str, monkeypatch: p
     before = content(run)
     assert main(command) == WITH_BAD_IMAGES
     assert content(run) == before
-
-
-def test_poison_images_are_quarantined_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    poison = [2, 9, 17, 25, 33]
-    check_poisoned(poisoned(tmp_path / "study", 40, poison), poison, "serial", monkeypatch)
-
-
-@pytest.mark.slow
-def test_five_poison_images_in_two_hundred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    poison = [3, 50, 101, 150, 199]
-    check_poisoned(poisoned(tmp_path / "study", 200, poison), poison, "processes", monkeypatch)
 
 
 @pytest.mark.slow
