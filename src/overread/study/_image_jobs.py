@@ -1,4 +1,4 @@
-"""Every image becomes a shard, or is given up with a reason; only what is not done yet is worked on."""
+"""Every image becomes a shard, or is skipped with a reason; only what is not done yet is worked on."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def work_on_images(
 ) -> tuple[dict[str, Entry], int]:
     """Bring the shards up to date; return the entries of all images, and how many were worked on now.
 
-    An image that fails is tried once more, alone, after all others; then it is given up. One that was given up
+    An image that fails is tried once more, alone, after all others; then it is skipped. One that was skipped
     because its file cannot be used stays so as long as the file and the version of the package do; other faults get a
     new chance in each run.
     """

@@ -121,7 +121,7 @@ class MemoryNeed:
                 f" {fewer}, or a machine with {self.least / 1000:,.1f} GB"
             )
         if bound is not None and bound < self.least:
-            return f"memory_mb = {bound:.0f} will hardly do: {setting}, or take {fewer}"
+            return f"memory_mb = {bound:.0f} is probably too low: {setting}, or take {fewer}"
         if bound is None and machine < self.whole:
             return f"this machine has {machine / 1000:,.1f} GB of memory: {setting}, and models are fitted from disk"
         return None
@@ -160,7 +160,7 @@ class RunReport:
     done, skipped
         Stages that were done now, and those that were still valid.
     n_images, n_quarantined
-        Images of the study, and how many of them were given up.
+        Images of the study, and how many of them were skipped.
     groups
         Of a run of several groups of labels: how the run of each ended; `folder` then holds the page that joins them.
     """

@@ -40,7 +40,7 @@ from overread.tables import (
 )
 from overread.truth import LabelOptions, MergeOptions, tell_misfit, threshold_curve
 
-# A least semi-axis of more than so many usual ones makes neighbours of an object hits; by judgement.
+# A least semi-axis of more usual ones than this makes neighbours of an object hits; by judgement.
 MOST_OF_LEAST = 2.0
 # Standard errors by which a threshold has to fall behind the best one before it is worth a warning; by judgement.
 CLEAR_LOSS = 3.0

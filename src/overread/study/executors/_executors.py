@@ -1,4 +1,4 @@
-"""Who works on the images: this process, local worker processes, or a Dask cluster."""
+"""What works on the images: this process, local worker processes, or a Dask cluster."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _support_model(inputs: Inputs, *, names: Sequence[str]) -> Made:
 def choose_model(
     matching: Matching, scores: Sequence[Floats], n_features: Sequence[int], settings: Settings
 ) -> SettingChoice:
-    """Choose among models as among settings: the most compact that cannot be told from the best out of fold."""
+    """Choose among models as among settings: the most compact of those as good as the best out of fold."""
     return choose_setting(
         matching,
         np.column_stack(scores),

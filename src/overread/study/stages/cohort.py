@@ -18,7 +18,7 @@ TABLES = ("images", "readings", "marks", "truth", "candidates")
 
 
 def _assemble_cohort(inputs: Inputs) -> Cohort:
-    """Put the tables together, without images that were given up, and look for hits."""
+    """Put the tables together, without skipped images, and look for hits."""
     settings = inputs.settings
     tables = {name: inputs[f"tables/{name}.parquet"] for name in TABLES}
     known, split = inputs["tables/images.parquet"]["image_id"], inputs["tables/split.parquet"]

@@ -336,9 +336,7 @@ def evaluate(inputs: Inputs) -> Made:
             point=point,
             known_nodules=inputs["input/known_nodules"],
         ),
-        subgroups=evaluate_subgroups(
-            detector.test, inputs["input/subgroups"], point[1], **count_draws(settings)
-        ),
+        subgroups=evaluate_subgroups(detector.test, inputs["input/subgroups"], point[1], settings),
         feature_examples=find_examples(models, cohort.unseen),
     )
     return {"results.json": results}

@@ -1,4 +1,4 @@
-"""Every image becomes a shard, or is given up with a reason; then the shards become tables.
+"""Every image becomes a shard, or is skipped with a reason; then the shards become tables.
 
 The first stage keeps its own record, the manifest: only images that are not done yet are worked on.
 """
@@ -30,7 +30,7 @@ from overread.tables import named, outside_the_image, raise_or_warn
 
 # Features of many images are written together, in blocks of 64 MB, so that a part of a column is a write of some size.
 CELLS_AT_ONCE = 2**24
-# A table of one image takes thousands of bytes beside its rows; so many of them are joined early. Set by judgement.
+# A table of one image takes thousands of bytes beside its rows; this many of them are joined early. Set by judgement.
 TABLES_AT_ONCE = 1000
 EMPTY_FILE = digest_of_bytes(b"")
 TABLES = (
@@ -54,7 +54,7 @@ class Workshop:
 
 @dataclass(frozen=True)
 class Shards:
-    """The shards of a run, in the order of the manifest; images that were given up have none."""
+    """The shards of a run, in the order of the manifest; skipped images have none."""
 
     folder: RunFolder
     digests: dict[str, str | None]

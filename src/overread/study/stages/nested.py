@@ -79,7 +79,7 @@ def nested_stages(model: StudyModel, n_folds: int) -> list[Stage]:
 
 
 def _nest_fold(inputs: Inputs, *, model: StudyModel, k: int, file: str) -> Made:
-    """Do one outer fold; where images that were given up leave fewer patients than folds, the last ones are empty."""
+    """Do one outer fold; where skipped images leave fewer patients than folds, the last ones are empty."""
     folds = inputs["outer_folds"]
     if k >= len(folds):
         made: tuple[object, ...] = (_make_empty(COLUMNS), _make_empty(INNER_COLUMNS), None)
@@ -95,7 +95,7 @@ def _make_empty(columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Made:
-    """Put the outer folds of a model together; the column fold says which one a row is of."""
+    """Put the outer folds of a model together; the column fold names that of each row."""
     outside, inside = (
         pd.concat(
             [inputs[f"{file}{end}"].assign(fold=float(k)) for k, file in enumerate(files)], ignore_index=True

@@ -53,7 +53,7 @@ from overread.study.stages.scores import SOURCES, MatchedScores, Treatment
 from overread.study.stages.stage import Inputs
 from overread.truth import FEWEST_READINGS, MergeOptions, merge_objects
 
-# An interval of 30 points says little about a detector; below so many objects even its width is not known.
+# An interval of 30 points says little about a detector; below this many objects even its width is not known.
 WIDEST_HALF_WIDTH = 0.15
 FEWEST_OBJECTS = 30
 # How far below the median reader a detector that keeps up may be, in points of sensitivity. No standard says it; chosen
