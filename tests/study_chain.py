@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from overread.domains import ImageTask
-from overread.study import Inputs, Settings, Stage, read_settings
+from overread.study import Cohort, Inputs, Settings, Stage, read_settings
 from overread.study import _run as run
 from overread.study._inputs import StudyInputs, read_inputs
 from overread.study._store import RunFolder
@@ -96,7 +96,7 @@ def plan_after_split(
 def run_chain(study: Path, name: str = "chain") -> Chain:
     """Do every stage from truth to results."""
     chain = open_chain(study, name)
-    run._write_settings(chain.folder, chain.settings)
+    run.write_settings(chain.folder, chain.settings)
     for stage in chain.stages.values():
         if chain.workspace.run(stage):
             chain.done.append(stage.name)
@@ -117,6 +117,31 @@ def show_by_hand(candidates: pd.DataFrame, scores: Sequence[float]) -> np.ndarra
         ):
             kept.append(row)
     return np.isin(np.arange(len(rows)), [row for kept in shown.values() for row in kept])
+
+
+class Planted:
+    """A store of features in which one column is another."""
+
+    def __init__(self, store: Any, column: int, values: np.ndarray) -> None:
+        self.store, self.column, self.values = store, column, values
+        self.shape, self.dtype = store.shape, store.dtype
+
+    def take(self, rows: Any, columns: Any = None) -> np.ndarray:
+        chosen = np.arange(self.shape[1]) if columns is None else np.asarray(columns)
+        matrix = np.array(self.store.take(rows, chosen), order="F")
+        matrix[:, chosen == self.column] = self.values[rows][:, None]
+        return matrix
+
+
+def plant_labels(cohort: Cohort, image_ids: Collection[str], value: float) -> Cohort:
+    """Put a candidate's label times a value into a feature of some images, and 0 into that of the others."""
+    own = cohort.candidates["image_id"].isin(image_ids).to_numpy()
+    golden = cohort.truth["golden"].to_numpy()[cohort.hits["truth_row"]]
+    is_hit = np.isin(np.arange(len(own)), cohort.hits["candidate_row"][golden])
+    assert 0 < (own & is_hit).sum() < own.sum()
+    label = np.where(own, np.where(is_hit, value, -value), 0.0).astype(np.float32)
+    store: Any = Planted(cohort.features.store, cohort.features.names.index("noise_a"), label)
+    return replace(cohort, features=replace(cohort.features, store=store))
 
 
 def leave_out(monkeypatch: pytest.MonkeyPatch, names: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from overread.errors import LockedError, StorageError
 from overread.files import folder_lock
 from overread.study import Batch, DetectionPipeline, Request, choose_workers
 from overread.study import _detect as batches
-from overread.study.executors._outcome import Fault, Outcome, work_on
+from overread.study.executors._worker import Fault, Outcome, work_on
 from stand_in_detector import StandInDetector, write_images
 
 

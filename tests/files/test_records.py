@@ -24,8 +24,7 @@ from overread.report import Pictures, RunHead, StudyResults
 from overread.study import Detector
 from overread.study._pipeline import ImageTask, Versions
 from overread.study._store import Entry
-from overread.study.executors._isolation import WorkLimits
-from overread.study.executors._outcome import Outcome
+from overread.study.executors._worker import Outcome, WorkLimits
 
 
 def through_text(record):

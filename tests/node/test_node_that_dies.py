@@ -5,7 +5,7 @@ import pytest
 from dicom_network import put
 from overread.apps.node._service import Worker
 from overread.study import DetectionPipeline, IsolatedWorker, Request
-from overread.study.executors._outcome import Fault, Outcome, work_on
+from overread.study.executors._worker import Fault, Outcome, work_on
 from stand_in_detector import StandInDetector, load_pipeline, stand_in_spec, write_images
 
 WORK = IsolatedWorker.work

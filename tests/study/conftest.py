@@ -8,7 +8,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from overread.study import run_study
+from overread.report import StudyResults
+from overread.study import Run, open_run, run_study
+from overread.study._store import RunFolder
 from study_chain import ALL_MODELS, PAGE, Chain, leave_out, run_chain
 from study_stand_in import FAST, LIGHT, make_study, spec
 from study_trees import copied
@@ -57,6 +59,25 @@ def fresh(light_original: Path, tmp_path: Path) -> Path:
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
     """All stages from truth to results of a study with all four models; not to be changed."""
     return run_chain(make_study(tmp_path_factory.mktemp("studies") / "chain", settings=ALL_MODELS))
+
+
+@pytest.fixture(scope="module")
+def run(chain: Chain) -> Run:
+    """Read the run of the session's chain of stages back."""
+    return open_run(chain.folder.root)
+
+
+@pytest.fixture(scope="module")
+def results(run: Run) -> StudyResults:
+    return run.results
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """Make the folder of a run, empty."""
+    made = RunFolder(tmp_path / "run")
+    made.prepare()
+    return made
 
 
 def run_without_page(folder: Path, settings: str) -> Path:

@@ -41,16 +41,13 @@ def test_scores_are_those_of_the_model_and_in_falling_order(trained):
     np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-(1.5 * found["score"] - 0.25))))
 
 
-def test_without_a_map_the_probability_is_the_model_s_own(trained):
-    plain = dataclasses.replace(trained.detector, score_map=ScoreCalibration("none", 1.0, 0.0, [], [], {}))
+@pytest.mark.parametrize("method", ["none", "rank"])
+def test_without_a_map_the_probability_is_the_model_s_own_or_none(trained, method):
+    """With too little to calibrate with there are ranks and no probability."""
+    plain = dataclasses.replace(trained.detector, score_map=ScoreCalibration(method, 1.0, 0.0, [], [], {}))
     found = plain.detect(read_image(trained.dicom[0]))
-    np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-found["score"])))
-
-
-def test_with_too_little_to_calibrate_there_are_ranks_and_no_probability(trained):
-    plain = dataclasses.replace(trained.detector, score_map=ScoreCalibration("rank", 1.0, 0.0, [], [], {}))
-    found = plain.detect(read_image(trained.dicom[0]))
-    assert found["probability"].isna().all()
+    own = 1 / (1 + np.exp(-found["score"])) if method == "none" else np.full(len(found), np.nan)
+    np.testing.assert_allclose(found["probability"], own)
     assert found["rank"].tolist() == list(range(1, len(found) + 1))
     assert found["score"].is_monotonic_decreasing
 
@@ -84,13 +81,9 @@ def test_an_image_without_candidates_cannot_be_explained(trained):
         trained.detector.explain(flat)
 
 
-def test_only_features_with_a_coefficient_are_asked_for(trained):
-    model = trained.detector.model
-    assert 0 < len(trained.detector.features) < len(model.feature_names_in_)
-    assert np.count_nonzero(model.coef_) == len(trained.detector.features)
-
-
 def test_a_saved_detector_is_the_same_and_has_the_same_bytes(trained, saved):
+    model = trained.detector.model
+    assert 0 < len(trained.detector.features) == np.count_nonzero(model.coef_) < len(model.feature_names_in_)
     again = Detector.read(saved)
     assert again.to_bytes() == saved.read_bytes()
     radiograph = read_image(trained.dicom[2])
@@ -108,11 +101,9 @@ def test_images_that_it_was_trained_on_are_known_in_any_format(trained, tmp_path
     images = [read_image(path, mm_per_px=GRID_MM) for path in files]
     assert [again.was_trained_on(image) for image in images] == [True, True, False]
     assert trained.detector.was_trained_on(images[0]) is None
-
-
-def test_a_file_from_before_detectors_knew_their_images_is_read(saved):
-    changed(saved, lambda payload: payload.pop("seen"))
-    assert Detector.read(saved).seen is None
+    # A file from before detectors knew their images.
+    old = changed(tmp_path / "detector.json", lambda payload: payload.pop("seen"))
+    assert Detector.read(old).seen is None
 
 
 def test_shown_is_what_reaches_the_locked_threshold(trained):

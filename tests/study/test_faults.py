@@ -158,7 +158,11 @@ def kill_workers(n_kills: int, seed: int, calls: Path, stop: threading.Event, ki
         os.kill(killed[-1], signal.SIGKILL)
 
 
-def check_killed_workers(fresh: Path, undisturbed: Path, n_kills: int, seed: int) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_kills", "seed"), [(2, 2), *((10, 200 + seed) for seed in range(6))])
+def test_killed_workers_cost_nothing_but_time(
+    fresh: Path, light_original: Path, n_kills: int, seed: int
+) -> None:
     calls, stop, killed = fresh / "calls", threading.Event(), []
     killer = threading.Thread(target=kill_workers, args=(n_kills, seed, calls, stop, killed))
     killer.start()
@@ -173,18 +177,7 @@ def check_killed_workers(fresh: Path, undisturbed: Path, n_kills: int, seed: int
         killer.join()
     assert len(killed) == n_kills
     assert report.n_quarantined == 0
-    check_undisturbed(fresh, undisturbed, n_lost=n_kills)
-
-
-@pytest.mark.slow
-def test_killed_workers_cost_nothing_but_time(fresh: Path, light_original: Path) -> None:
-    check_killed_workers(fresh, light_original, n_kills=2, seed=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_many_killed_workers(fresh: Path, light_original: Path, seed: int) -> None:
-    check_killed_workers(fresh, light_original, n_kills=10, seed=200 + seed)
+    check_undisturbed(fresh, light_original, n_lost=n_kills)
 
 
 def test_workers_of_a_killed_run_end(fresh: Path) -> None:
@@ -269,12 +262,6 @@ def test_files_that_may_not_grow(fresh: Path, light_original: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
     run_study(fresh, pipeline=spec())
     assert same(fresh / "runs/main", light_original / "runs/main")
-
-
-def test_a_folder_that_cannot_be_written(fresh: Path) -> None:
-    (fresh / "runs").write_text("a file where a folder should be")
-    with pytest.raises(StorageError, match="runs"):
-        run_study(fresh, pipeline=spec())
 
 
 def test_a_read_only_disk(light_original: Path, small_disk: Callable[[str], Path]) -> None:

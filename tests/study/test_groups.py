@@ -10,14 +10,14 @@ from overread.domains import GENERIC_FEATURES
 from overread.errors import FormatError, InvalidInputError
 from overread.report import read_results
 from overread.study import open_run, parse_settings, read_groups, write_group_page
-from overread.study._groups import GROUPS_FILE, name_run_of_group, split_groups
+from overread.study._groups import GROUPS_FILE, split_groups
 
 GROUPS = {"pale": ["pale"], "dark": ["dark"]}
 
 
 @pytest.fixture(scope="module")
 def runs(field_study):
-    return {group: open_run(field_study / "runs" / name_run_of_group("main", group)) for group in GROUPS}
+    return {group: open_run(field_study / "runs" / f"main-{group}") for group in GROUPS}
 
 
 def test_settings_of_a_group_keep_what_was_set():

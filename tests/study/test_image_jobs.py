@@ -1,6 +1,5 @@
 """Which images are worked on: those whose file, spacing, candidates or versions changed, and no others."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -9,10 +8,10 @@ import pytest
 from overread.domains import ImageTask
 from overread.errors import OverreadError
 from overread.files import FileDigests
-from overread.study._image_jobs import WorkedImages, make_tasks, work_on_images
+from overread.study._image_jobs import make_tasks, work_on_images
 from overread.study._pipeline import Versions
-from overread.study._store import RunFolder
-from overread.study.executors._outcome import Fault, Outcome, work_on
+from overread.study._store import Entry, RunFolder
+from overread.study.executors._worker import Fault, Outcome, work_on
 from progress_record import NotedProgress
 from study_chain import Chain
 from study_stand_in import spec
@@ -38,13 +37,6 @@ class Scripted:
         return
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    made = RunFolder(tmp_path / "run")
-    made.prepare()
-    return made
-
-
 def find_tasks(
     chain: Chain, folder: RunFolder, n_images: int = 3, given: Any = None, **options: Any
 ) -> tuple[list[ImageTask], dict[str, Fault]]:
@@ -66,7 +58,7 @@ def work(
     n_images: int = 3,
     say: Any = lambda text: None,
     **options: Any,
-) -> WorkedImages:
+) -> tuple[dict[str, Entry], int]:
     found = find_tasks(chain, folder, n_images, **options)
     return work_on_images(folder, *found, executor, Versions.of(spec(**options).build()), say=say)
 
@@ -126,9 +118,9 @@ class TestWork:
     def test_all_then_none(self, chain: Chain, folder: RunFolder) -> None:
         first, second = Scripted(), Scripted()
         with NotedProgress() as progress:
-            assert work(chain, folder, first).n_worked == 3
+            assert work(chain, folder, first)[1] == 3
             assert progress.totals == progress.done == {"images": 3}
-            assert work(chain, folder, second).n_worked == 0
+            assert work(chain, folder, second)[1] == 0
             assert progress.totals == {"images": 0}
         assert len(first.worked) == 3
         assert second.worked == []
@@ -137,18 +129,18 @@ class TestWork:
         self, chain: Chain, folder: RunFolder
     ) -> None:
         executor, said = Scripted(case_000=[DEATH]), []
-        worked = work(chain, folder, executor, say=said.append)
+        entries, _ = work(chain, folder, executor, say=said.append)
         assert [name for name, alone, _ in executor.worked if alone] == ["case 000"]
         assert executor.worked[-1][0] == "case 000"
-        assert all(entry.sha256 for entry in worked.manifest.entries.values())
+        assert all(entry.sha256 for entry in entries.values())
         assert said == ["image 'case 000': killed; will be tried again"]
 
     @pytest.mark.parametrize(("fault", "is_final"), [(USELESS, True), (DEATH, False)])
     def test_a_fault_of_the_image_is_final_others_get_a_chance_in_the_next_run(
         self, chain: Chain, folder: RunFolder, fault: Fault, is_final: bool
     ) -> None:
-        worked = work(chain, folder, Scripted(case_001=[fault, fault]))
-        assert worked.manifest.entries["case 001"].fault_kind == fault.kind
+        entries, _ = work(chain, folder, Scripted(case_001=[fault, fault]))
+        assert entries["case 001"].fault_kind == fault.kind
         again = Scripted()
         work(chain, folder, again)
         assert bool(again.worked) is not is_final
@@ -169,8 +161,8 @@ class TestWork:
 
     def test_useless_images_alone_do_not(self, chain: Chain, folder: RunFolder) -> None:
         faults = {f"case_{number:03d}": [USELESS, USELESS] for number in range(11)}
-        worked = work(chain, folder, Scripted(**faults), 12)
-        assert [bool(entry.sha256) for entry in worked.manifest.entries.values()] == [False] * 11 + [True]
+        entries, _ = work(chain, folder, Scripted(**faults), 12)
+        assert [bool(entry.sha256) for entry in entries.values()] == [False] * 11 + [True]
 
 
 def test_a_task_is_equal_to_itself_without_its_table() -> None:

@@ -172,17 +172,6 @@ def test_a_damaged_shard_is_made_again(light_numbers: Path) -> None:
     assert content(light_numbers / "runs" / "main") == before
 
 
-@pytest.mark.parametrize(
-    "name", ["models/soft.json", "tables/truth.parquet", "tuning/soft.json", "operating_points.json"]
-)
-def test_a_damaged_file_is_made_again(light_numbers: Path, name: str) -> None:
-    before = content(light_numbers / "runs" / "main")
-    path = light_numbers / "runs" / "main" / name
-    path.write_bytes(path.read_bytes()[:-30])
-    rerun(light_numbers)
-    assert content(light_numbers / "runs" / "main") == before
-
-
 def test_an_image_that_left_the_study_takes_its_shard_along(light_numbers: Path) -> None:
     for kind in ("images", "readings", "marks"):
         table = read_table(light_numbers / f"{kind}.csv", kind)

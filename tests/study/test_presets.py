@@ -23,8 +23,9 @@ from overread.study import (
     run_study,
 )
 from overread.study._presets import PAPER, PRESETS
-from overread.study._run import plain_settings
+from overread.study._run import write_settings
 from overread.study._settings import leave_out_unused, settings_template
+from overread.study._store import RunFolder
 from study_chain import PAGE, leave_out
 from study_stand_in import FAST, spec
 from study_stand_in import make_study as write_study
@@ -58,10 +59,12 @@ def test_with_all_keys_moved_the_defaults_are_left() -> None:
     assert parse_settings({"preset": "paper", **moved}).to_plain() == defaults | {"preset": "paper"}
 
 
-def test_what_a_run_writes_down_means_the_same_settings() -> None:
+def test_what_a_run_writes_down_means_the_same_settings(tmp_path) -> None:
     """Also where a key of the file has the value of the defaults and not that of the preset."""
     settings = parse_settings({"preset": "paper", "evaluation": {"thresholds": "out_of_fold"}})
-    assert parse_settings(plain_settings(settings)) == settings.model_copy(
+    RunFolder(tmp_path).prepare()
+    write_settings(RunFolder(tmp_path), settings)
+    assert parse_settings(json.loads((tmp_path / "settings.json").read_text())) == settings.model_copy(
         update={"execution": Settings().execution, "limits": Settings().limits}
     )
 

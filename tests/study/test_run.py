@@ -74,7 +74,7 @@ class TestMemory:
                 8_000,
                 "this machine has 8.0 GB of memory: set memory_mb under [execution] in study.toml to 3000",
             ),
-            (1_000, 1e6, "memory_mb = 1000 will hardly do: set memory_mb under [execution]"),
+            (1_000, 1e6, "memory_mb = 1000 is probably too low: set memory_mb under [execution]"),
             (
                 None,
                 2_000,

@@ -13,11 +13,6 @@ from overread.tables import named
 from study_chain import Chain
 
 
-@pytest.fixture(scope="module")
-def run(chain: Chain) -> Run:
-    return open_run(chain.folder.root)
-
-
 def test_a_folder_without_results_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"holds no results\.json"):
         open_run(tmp_path)

@@ -40,12 +40,6 @@ def test_no_key_means_the_defaults_of_the_stages() -> None:
     assert settings.models.wanted == list(DEFAULT_MODELS)
 
 
-def test_every_model_has_its_section() -> None:
-    assert set(MODELS) <= set(Settings.model_fields)
-    for name, model in MODELS.items():
-        assert getattr(Settings(), name) == model.settings()
-
-
 def test_plain_values_mean_the_same_settings() -> None:
     settings = parse_settings({"seed": 3, "hits": {"rule": "distance", "max_distance": 8.0}})
     assert parse_settings(settings.to_plain()).to_plain() == settings.to_plain()

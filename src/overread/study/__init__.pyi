@@ -44,8 +44,8 @@ from ._study_marks import read_settings_if_sound as read_settings_if_sound
 from ._study_marks import read_study_domain as read_study_domain
 from ._study_marks import take_study_marks as take_study_marks
 from .executors._executors import count_processors as count_processors
-from .executors._isolation import IsolatedWorker as IsolatedWorker
-from .executors._isolation import WorkLimits as WorkLimits
+from .executors._worker import IsolatedWorker as IsolatedWorker
+from .executors._worker import WorkLimits as WorkLimits
 from .intake._issues import Finding as Finding
 from .intake._issues import check_feature_rows as check_feature_rows
 from .intake._issues import check_pictures as check_pictures

@@ -124,7 +124,7 @@ def _fit(
 DIGITS = 16
 SALT = re.compile(r"[0-9a-f]{64}")
 FINGERPRINT = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
-# A forged file must not fill the memory; no study of ours has so many images.
+# A forged file must not fill the memory; no study has as many images.
 MOST_IMAGES = 2_000_000
 
 

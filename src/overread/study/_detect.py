@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypedDict
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -30,8 +30,14 @@ from overread.study._documents import ImageReport
 from overread.study._image_jobs import work_twice
 from overread.study._pipeline import PipelineSpec
 from overread.study.executors._executors import ProcessExecutor, count_processors
-from overread.study.executors._isolation import WorkLimits
-from overread.study.executors._outcome import Fault, Frame, Outcome, encode_frame, read_frame, work_on
+from overread.study.executors._worker import (
+    Fault,
+    Outcome,
+    WorkLimits,
+    encode_frame,
+    read_frame,
+    work_on,
+)
 from overread.tables import name_lengths, plain, unit_of
 
 # Of what is found: one more than before begins a journal again.
@@ -128,7 +134,7 @@ class DetectionPipeline:
             "in_training": request.detector.was_trained_on(radiograph),
         }
         return encode_frame(
-            Frame(found, _draw_picture(request.detector, radiograph, candidates) if self._draw else b"")
+            found, _draw_picture(request.detector, radiograph, candidates) if self._draw else b""
         )
 
 
@@ -136,31 +142,16 @@ class DetectionPipeline:
 load_pipeline = DetectionPipeline.load
 
 
-class _ReportRecord(TypedDict):
-    """`ImageReport` as plain values."""
-
-    image: dict[str, Any]
-    marks: list[dict[str, object]]
+ImageRecord: TypeAlias = dict[str, Any]
+"""What the journal keeps of an image: rows, report, in_training, and the digest of its picture (None: not drawn)."""
 
 
-class _Record(TypedDict):
-    """What the journal keeps of an image; ``picture`` is the digest of what was drawn, None where nothing was."""
-
-    rows: list[dict[str, object]]
-    report: _ReportRecord | None
-    in_training: bool | None
-    picture: str | None
-
-
-def read_work(work: bytes) -> tuple[_Record, bytes]:
+def read_work(work: bytes) -> tuple[ImageRecord, bytes]:
     """Read what was found in an image, and the PNG file of its picture, empty where none was wanted."""
     frame = read_frame(io.BytesIO(work).read)
     assert frame is not None, "whole bytes of a pipeline"
-    found = frame.header
-    picture = digest_of_bytes(frame.body) if frame.body else None
-    return _Record(
-        rows=found["rows"], report=found["report"], in_training=found["in_training"], picture=picture
-    ), frame.body
+    found, picture = frame
+    return found | {"picture": digest_of_bytes(picture) if picture else None}, picture
 
 
 def _draw_picture(detector: Detector, radiograph: DomainImage, candidates: pd.DataFrame) -> bytes:
@@ -229,7 +220,7 @@ class Batch:
     def run(self, images: Iterable[tuple[Path, tuple[float, float] | None]]) -> list[FoundMarks]:
         """Results of each image that can be used, in the order of the images; ``bad`` names the others."""
         files = dict(images)
-        records: dict[Path, _Record] = {}
+        records: dict[Path, ImageRecord] = {}
         faults: dict[Path, Fault] = {}
         with Journal(self._journal, self._request.digest(), lock=(LOCK_FILE, IS_HELD)) as journal:
             known, tasks = dict(journal.entries()), {}
@@ -252,10 +243,13 @@ class Batch:
         self.bad |= {path: _tell_fault(path, faults[path]) for path in files if path in faults}
         return [found_of(path, records[path]) for path in files if path in records]
 
-    def _recall(self, known: Mapping[str, _Record], task: ImageTask) -> _Record | None:
+    def _recall(self, known: Mapping[str, ImageRecord], task: ImageTask) -> ImageRecord | None:
         record = None if task.sha256 is None else known.get(_key_of(task))
         picture = self._pictures.get(Path(task.path))
-        if record is None or (picture is not None and record["picture"] != _digest_of_picture(picture)):
+        if record is None:
+            return None
+        # Another picture may lie there under its name, or none.
+        if picture and (not picture.is_file() or record["picture"] != digest_of_file(picture)):
             return None
         self.n_resumed += 1
         return record
@@ -270,7 +264,7 @@ class Batch:
         with closing(ProcessExecutor(pipeline.spec(), WorkLimits(), count)) as executor:
             yield from work_twice(executor, tasks)
 
-    def _keep(self, journal: Journal, task: ImageTask, work: bytes) -> _Record:
+    def _keep(self, journal: Journal, task: ImageTask, work: bytes) -> ImageRecord:
         """Write the picture, then the record: one that is there has all of its results."""
         record, drawn = read_work(work)
         picture = self._pictures.get(Path(task.path))
@@ -297,17 +291,12 @@ def _tell_fault(path: Path, fault: Fault) -> str:
     return f"{path}: {reason}" if fault.kind == "image" else f"{path}: failed: {reason}"
 
 
-def _digest_of_picture(picture: Path) -> str | None:
-    """Digest of a drawn image, by which another one under its name is told; None where there is none."""
-    return digest_of_file(picture) if picture.is_file() else None
-
-
 def _key_of(task: ImageTask) -> str:
     """Key of an image: where it is, what is in it, and what was said of its size."""
     return digest_of_value([task.path, task.sha256, task.mm_per_px])
 
 
-def found_of(path: Path, record: _Record) -> FoundMarks:
+def found_of(path: Path, record: ImageRecord) -> FoundMarks:
     """Results as a record tells them, fresh or remembered, so that both give the same bytes."""
     report, document = record["report"], None
     if report is not None:

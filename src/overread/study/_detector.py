@@ -11,11 +11,10 @@ The file is JSON with a checksum and no code; the same detector gives the same b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,6 @@ from overread._text import short_repr
 from overread.domains import (
     Domain,
     DomainImage,
-    ImagePipeline,
     domain_from_record,
     find_mask,
     measure_image,
@@ -36,11 +34,7 @@ from overread.files import Seal, from_json, later, parse_json, read_capped, to_j
 from overread.froc import OPERATING_FP, nearest_to, non_max_suppression
 from overread.models import BagClassifier, LinearBagClassifier, from_document, to_document
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
-from overread.study.models import MODELS
 from overread.tables import LengthUnit, named, plain
-
-if TYPE_CHECKING:
-    from overread.study._settings import Settings
 
 SCHEMA = 3
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
@@ -466,41 +460,3 @@ def _content_of(path: Path) -> bytes:
         raise ModelFileError(
             f"{path}: there is no such file (overread run STUDY writes STUDY/runs/main/detector.json)"
         ) from None
-
-
-def make_detector(
-    name: str,
-    model: BagClassifier,
-    score_map: ScoreCalibration,
-    points: Sequence[Mapping[str, object]],
-    pipeline: ImagePipeline,
-    settings: Settings,
-    trained_on: str,
-    verdict: str,
-    seen: TrainingFingerprints,
-    means: Iterable[float],
-) -> Detector:
-    """Make the detector of a model, with its operating points."""
-    evaluation = settings.evaluation
-    wanted = (name, evaluation.thresholds, settings.hits.single_reader)
-    names = [field.name for field in fields(OperatingPoint)]
-    own = [
-        from_json(OperatingPoint, {name: point.get(name) for name in names})
-        for point in points
-        if (point["model"], point["source"], point["single_reader"]) == wanted
-        and point["threshold"] is not None
-    ]
-    return Detector(
-        name=MODELS[name].title,
-        model=model,
-        score_map=score_map,
-        operating_points=tuple(sorted(own, key=lambda point: point.fp_target)),
-        domain=pipeline.domain,
-        limit=pipeline.limit,
-        repeats=settings.hits.repeats,
-        trained_on=trained_on,
-        verdict=verdict,
-        seen=seen,
-        means=tuple(means),
-        operating_fp=evaluation.find_operating_fp(),
-    )

@@ -35,11 +35,6 @@ def split_groups(settings: Settings) -> dict[str, Settings]:
     return made
 
 
-def name_run_of_group(run: str, group: str) -> str:
-    """Name the run of a group."""
-    return f"{run}-{group}"
-
-
 def read_groups(root: Path) -> dict[str, Path]:
     """Return the folder of each group's run; none where a run has no groups."""
     path = root / GROUPS_FILE

@@ -1,9 +1,9 @@
-"""Every image becomes a shard, or is given up with a reason; only what is not done yet is worked on."""
+"""Every image becomes a shard, or is skipped with a reason; only what is not done yet is worked on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +17,7 @@ from overread.images import MAX_BYTES, SKETCH_VERSION
 from overread.study._pipeline import Pipeline, Versions
 from overread.study._store import CANDIDATE_COLUMNS, Entry, Manifest, RunFolder, decode_shard, shard_file
 from overread.study.executors._executors import Executor
-from overread.study.executors._outcome import Fault, Outcome, refuse_other_versions, without_path
+from overread.study.executors._worker import Fault, Outcome, refuse_other_versions, without_path
 
 NEVER = "unreadable"
 HOPELESS = 10
@@ -62,14 +62,6 @@ def make_tasks(
     return tasks, faults
 
 
-@dataclass(frozen=True, eq=False)
-class WorkedImages:
-    """Entries of all images, and how many were worked on now."""
-
-    manifest: Manifest
-    n_worked: int
-
-
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 NO_CANDIDATES = pd.DataFrame({name: pd.Series(dtype="float64") for name in CANDIDATE_COLUMNS}).astype(
     {"candidate_id": "str"}
@@ -84,10 +76,10 @@ def work_on_images(
     versions: Versions,
     *,
     say: Callable[[str], None] = lambda text: None,
-) -> WorkedImages:
-    """Bring the shards up to date.
+) -> tuple[dict[str, Entry], int]:
+    """Bring the shards up to date; return the entries of all images, and how many were worked on now.
 
-    An image that fails is tried once more, alone, after all others; then it is given up. One that was given up
+    An image that fails is tried once more, alone, after all others; then it is skipped. One that was skipped
     because its file cannot be used stays so as long as the file and the version of the package do; other faults get a
     new chance in each run.
     """
@@ -113,11 +105,15 @@ def work_on_images(
                 _give_up(manifest, task, outcome.fault, say)
             else:
                 refuse_other_versions(outcome.versions, versions, outcome.worker)
-                _keep(manifest, task, outcome.shard)
+                assert outcome.shard is not None, "an outcome without a fault"
+                digest = digest_of_bytes(outcome.shard)
+                manifest.add(
+                    Entry(task.image_id, task.candidates_key, task.features_key, digest), outcome.shard
+                )
             advance(1)
     manifest.finish(list(by_id))
     manifest.remove_strangers()
-    return WorkedImages(manifest, len(todo))
+    return manifest.entries, len(todo)
 
 
 def work_twice(
@@ -169,13 +165,6 @@ def _with_known_candidates(folder: RunFolder, manifest: Manifest, task: ImageTas
         return task
     shard = decode_shard(folder.path(shard_file(task.image_id)).read_bytes())
     return replace(task, candidates=shard.candidates)
-
-
-def _keep(manifest: Manifest, task: ImageTask, shard: bytes | None) -> None:
-    """Keep the shard of an image."""
-    assert shard is not None, "an outcome without a fault"
-    entry = Entry(task.image_id, task.candidates_key, task.features_key, digest_of_bytes(shard))
-    manifest.add(entry, shard)
 
 
 def _give_up(manifest: Manifest, task: ImageTask, fault: Fault, say: Callable[[str], None]) -> None:

@@ -33,7 +33,7 @@ SAME_ROW, CELL = 1e-5, 0.05
 LEAST_SHARE = 0.5
 # Columns whose ranks correlate by more are one when chance is reckoned: area and diameter agree together.
 SAME_COLUMN = 0.9
-# Values of a column are counted in at most so many rows.
+# Most rows in which the values of a column are counted.
 ROWS_TO_COUNT = 10_000
 # Pairs of rows of two images that agree by chance, at most, for rows to be worth comparing.
 MOST_BY_CHANCE = 0.05

@@ -11,14 +11,13 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 from pydantic import ValidationError
@@ -29,7 +28,7 @@ from overread._text import duration, short_repr
 from overread.errors import FitError, InvalidInputError, StorageError, UsageError
 from overread.files import digest_of_value, run_lock
 from overread.models import COPIES, find_least_bytes, fits_in_memory, machine_bytes, single_threaded_blas
-from overread.study._groups import name_run_of_group, split_groups, write_group_page
+from overread.study._groups import split_groups, write_group_page
 from overread.study._inputs import read_inputs
 from overread.study._pipeline import PipelineSpec
 from overread.study._settings import Execution, Settings, leave_out_unused, read_settings
@@ -37,7 +36,7 @@ from overread.study._store import RunFolder, json_bytes
 from overread.study._study_marks import complete_settings
 from overread.study.executors._dask import DaskExecutor, close_shared_clients
 from overread.study.executors._executors import Executor, ProcessExecutor, SerialExecutor, count_processors
-from overread.study.executors._isolation import WorkLimits
+from overread.study.executors._worker import WorkLimits
 from overread.study.models import MODELS
 from overread.study.stages.fitting import SKIPPED_FILE, fit_stage
 from overread.study.stages.images import Workshop
@@ -66,9 +65,7 @@ class RunLog:
             raise StorageError(f"{self._path}: not written: {error.strerror or error}") from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -124,7 +121,7 @@ class MemoryNeed:
                 f" {fewer}, or a machine with {self.least / 1000:,.1f} GB"
             )
         if bound is not None and bound < self.least:
-            return f"memory_mb = {bound:.0f} will hardly do: {setting}, or take {fewer}"
+            return f"memory_mb = {bound:.0f} is probably too low: {setting}, or take {fewer}"
         if bound is None and machine < self.whole:
             return f"this machine has {machine / 1000:,.1f} GB of memory: {setting}, and models are fitted from disk"
         return None
@@ -163,7 +160,7 @@ class RunReport:
     done, skipped
         Stages that were done now, and those that were still valid.
     n_images, n_quarantined
-        Images of the study, and how many of them were given up.
+        Images of the study, and how many of them were skipped.
     groups
         Of a run of several groups of labels: how the run of each ended; `folder` then holds the page that joins them.
     """
@@ -209,7 +206,7 @@ def run_study(
     if len(settings.labels.groups) < 2:
         return _run_one(study, settings, name, pipeline)
     reports = {
-        group: _run_one(study, own, name_run_of_group(name, group), pipeline)
+        group: _run_one(study, own, f"{name}-{group}", pipeline)
         for group, own in split_groups(settings).items()
     }
     root = study / "runs" / name
@@ -299,7 +296,7 @@ class Runner:
     def run(self, last: str | None = None) -> RunReport:
         """Do all stages, or those up to a last one."""
         inputs, settings, folder = self._inputs, self._settings, self._folder
-        _write_settings(folder, settings)
+        write_settings(folder, settings)
         workshop = Workshop(folder, self._spec, self._make_executor, self._say)
         sources = self._list_sources()
         failed = View("failed_models", reads=(), make=lambda inputs: self._failed, key=dict)
@@ -313,11 +310,6 @@ class Runner:
             stages, fitted = plan(), float((split["split"] != "test").mean())
             if last is not None:
                 stages = stages[: [stage.name for stage in stages].index(last) + 1]
-            warning = self._estimate_memory(self._count_candidates(), fitted).warn(
-                settings.execution.memory_mb or None, machine_bytes() / 1e6
-            )
-            if warning is not None:
-                say(f"warning: {warning}")
             checked = self._check_memory_before(stages, workspace, fitted)
             number = 0
             while number < len(stages):
@@ -365,40 +357,32 @@ class Runner:
         skipped: dict[str, str] = workspace.load(SKIPPED_FILE)
         return {**skipped, **self._failed}
 
-    def _count_candidates(self) -> int:
-        """Count the candidates: those that the study brings, else as many as an image may have."""
-        own = self._inputs.candidates
-        return len(self._inputs.images) * self._settings.candidates.limit if own is None else len(own)
-
-    def _count_features(self) -> int:
-        """Count the features that a candidate has."""
-        own = self._inputs.features
-        return len(getattr(self._spec.build(), "feature_names", ()) if own is None else own.names)
-
-    def _estimate_memory(self, n_candidates: float, fitted: float) -> MemoryNeed:
-        itemsize = 4 if self._inputs.features is None else self._inputs.features.dtype.itemsize
-        return MemoryNeed.estimate(n_candidates, self._count_features(), fitted=fitted, itemsize=itemsize)
-
     def _check_memory_before(
         self, stages: Sequence[Stage], workspace: Workspace, fitted: float
     ) -> Callable[[Stage], Stage]:
-        """Return what adds to a stage that fits a model, if it has work to do, a check of the bound on memory.
+        """Warn of too little memory, for as many candidates as there may be.
 
-        It is made once, when all candidates are known.
+        Return what adds to a stage that fits a model, if it has work to do, a check of the bound on memory. It is made
+        once, when all candidates are known.
         """
-        bound, own = self._settings.execution.memory_mb, self._inputs.features
+        bound, inputs, own = self._settings.execution.memory_mb, self._inputs, self._inputs.features
+        n_features = len(getattr(self._spec.build(), "feature_names", ()) if own is None else own.names)
+        itemsize = 4 if own is None else own.dtype.itemsize
+        estimate = partial(MemoryNeed.estimate, n_features=n_features, fitted=fitted, itemsize=itemsize)
+        n_most = len(inputs.images) * self._settings.candidates.limit
+        n_most = n_most if inputs.candidates is None else len(inputs.candidates)
+        warning = estimate(n_most).warn(bound or None, machine_bytes() / 1e6)
+        if warning is not None:
+            say(f"warning: {warning}")
         names, wanted = [stage.name for stage in stages], self._settings.models.wanted
         first = names.index("candidates") + (own is None)
         fits = {*names[first : 1 + max((names.index(one) for one in wanted if one in names), default=-1)]}
 
         @cache
         def check() -> None:
-            itemsize = 4 if own is None else own.dtype.itemsize
-            n_known = (
-                len(workspace.load("tables/candidates.parquet")) if own is None else self._count_candidates()
-            )
-            if bound and not fits_in_memory(bound, round(fitted * n_known), self._count_features(), itemsize):
-                self._estimate_memory(n_known, fitted).refuse(bound)
+            n_known = len(workspace.load("tables/candidates.parquet")) if own is None else n_most
+            if bound and not fits_in_memory(bound, round(fitted * n_known), n_features, itemsize):
+                estimate(n_known).refuse(bound)
 
         def make(stage: Stage, inputs: Inputs) -> Made:
             check()
@@ -447,11 +431,15 @@ class Runner:
         return result
 
     def _write_provenance(self) -> None:
+        libraries = {}
+        for name in LIBRARIES:
+            with suppress(PackageNotFoundError):
+                libraries[name] = version(name)
         record = {
             "overread": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
-            "libraries": _find_versions(LIBRARIES),
+            "libraries": libraries,
             "started": self._started.isoformat(timespec="seconds"),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
             "processors": count_processors(),
@@ -463,23 +451,9 @@ class Runner:
         self._folder.write("provenance.json", json_bytes(record))
 
 
-def _write_settings(folder: RunFolder, settings: Settings) -> None:
+def write_settings(folder: RunFolder, settings: Settings) -> None:
     """Write the settings that the results depend on, with a record as of a stage."""
-    plain = plain_settings(settings)
+    used = leave_out_unused(settings.to_plain())
+    plain = {name: value for name, value in used.items() if name not in ("execution", "limits")}
     content = {"settings.json": json_bytes(plain)}
     folder.stage("settings", needs=plain, gives=content, make=lambda: content)
-
-
-def plain_settings(settings: Settings) -> dict[str, object]:
-    """Return the settings that the results depend on."""
-    used = leave_out_unused(settings.to_plain())
-    return {name: value for name, value in used.items() if name not in ("execution", "limits")}
-
-
-def _find_versions(names: Iterable[str]) -> dict[str, str]:
-    """Find the versions of the packages that are there."""
-    found = {}
-    for name in names:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found

@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self, TypeAlias
 
 import numpy as np
@@ -267,9 +266,7 @@ class Manifest:
         self._journal.resume(lambda _key, _value: False)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._journal.close()
 
     def is_whole(self, entry: Entry) -> bool:

@@ -40,7 +40,7 @@ from overread.tables import (
 )
 from overread.truth import LabelOptions, MergeOptions, tell_misfit, threshold_curve
 
-# A least semi-axis of more than so many usual ones makes neighbours of an object hits; by judgement.
+# A least semi-axis of more usual ones than this makes neighbours of an object hits; by judgement.
 MOST_OF_LEAST = 2.0
 # Standard errors by which a threshold has to fall behind the best one before it is worth a warning; by judgement.
 CLEAR_LOSS = 3.0
@@ -175,7 +175,9 @@ def take_study_marks(
         )
     settings = read_settings(path)
     named = _name_groups(tables.marks, settings, folder) if by_group else tables.marks
-    marks, sizes = measure_marks(named, tables.images, folder, _apart(settings))
+    # The marks of groups are chosen already.
+    apart = settings.model_copy(update={"labels": settings.labels.model_copy(update={"groups": {}})})
+    marks, sizes = measure_marks(named, tables.images, folder, apart)
     images, unit = tables.images, settings.units.unit
     if unit != "mm":
         side = pixel_sides(images, unit)
@@ -197,11 +199,6 @@ def _name_groups(marks: pd.DataFrame, settings: Settings, folder: Path) -> pd.Da
         choose_marks(marks, {group: names}, folder).assign(label=group) for group, names in groups.items()
     ]
     return pd.concat(chosen, ignore_index=True)
-
-
-def _apart(settings: Settings) -> Settings:
-    """Return the settings without groups, for marks that were chosen already."""
-    return settings.model_copy(update={"labels": settings.labels.model_copy(update={"groups": {}})})
 
 
 def _override(own: Options, given: Options | None) -> Options:

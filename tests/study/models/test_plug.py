@@ -20,9 +20,7 @@ from overread.report import read_results
 from overread.study import MODELS, Settings, StudyModel
 from overread.study._inputs import read_inputs
 from overread.study._store import RunFolder
-from overread.study.models import DEFAULT_MODELS
 from overread.study.models.base import score_linearly
-from overread.study.stages.fitting import tuning_stages
 from overread.study.stages.plan import PREPARATION, list_views
 from overread.study.stages.stage import Workspace
 from study_chain import PAGE, Chain, make_workshop, plan_after_split
@@ -169,20 +167,12 @@ class TestTheRegistry:
             assert isinstance(getattr(Settings(), name), model.settings)
             assert model.labels in ("soft", "golden")
 
-    def test_three_are_fitted_by_default(self) -> None:
-        assert DEFAULT_MODELS == ("soft", "b1", "b2")
-        assert Settings().models.wanted == list(DEFAULT_MODELS)
-
     def test_declared_settings_exist(self) -> None:
         for model in MODELS.values():
             for name in (*model.grid_settings, *model.build_settings, *model.check_settings):
                 value: Any = Settings()
                 for part in name.split("."):
                     value = getattr(value, part)
-
-    def test_the_last_tuning_stage_writes_the_choice(self) -> None:
-        for name, model in MODELS.items():
-            assert f"tuning/{name}.json" in tuning_stages(model, 5)[-1].writes
 
 
 def test_scores_of_a_path_are_a_column_each(chain: Chain) -> None:

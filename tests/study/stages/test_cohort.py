@@ -70,14 +70,6 @@ def test_folds_are_a_partition_and_share_no_patient(chain: Chain) -> None:
     assert all(one.isdisjoint(other) for one, other in combinations(patients, 2))
 
 
-def test_no_test_image_is_in_a_fold(chain: Chain) -> None:
-    test = set(chain.load("cohort").split("test").images["image_id"])
-    for fold in chain.load("folds"):
-        for split in (fold.held_out, fold.rest):
-            for name in ("images", "readings", "marks", "truth", "candidates"):
-                assert test.isdisjoint(getattr(split, name)["image_id"])
-
-
 def test_there_are_no_more_folds_than_patients(chain: Chain) -> None:
     merged = chain.load("cohort").split("training", "validation")
     settings = parse_settings({"models": {"folds": 100}, "seed": 3})

@@ -49,16 +49,6 @@ def in_parts(run: Run, table: pd.DataFrame, parts: set[str]) -> np.ndarray:
     return table["image_id"].map(split).isin(parts).to_numpy()
 
 
-def test_out_of_fold_scores_cover_training_and_validation_only(run: Run) -> None:
-    scores = run.table("scores")
-    inside = in_parts(run, scores, BOTH)
-    for model in MODELS:
-        column = scores[f"{model}_out_of_fold"]
-        assert column[inside].notna().all()
-        assert column[~inside].isna().all()
-        assert (column[inside] != scores.loc[inside, model]).any()
-
-
 def test_reader_statistics_carry_codes(results: StudyResults, chain: Chain) -> None:
     readings = pd.read_csv(chain.study / "readings.csv")
     codes = pd.read_csv(chain.study / "reader_codes.csv").set_index("code")["reader_id"]

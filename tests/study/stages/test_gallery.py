@@ -182,7 +182,7 @@ def test_groups_are_counted_as_by_hand(chain: Chain) -> None:
         "soft"
     ]
     threshold = float(np.quantile(scores, 0.8))
-    (found,) = evaluate_subgroups(matching, {"site": group}, threshold, chain.settings.evaluation, 0)
+    (found,) = evaluate_subgroups(matching, {"site": group}, threshold, chain.settings)
     shown = show_by_hand(test.candidates, scores.tolist()) & (scores >= threshold).to_numpy()
     on_any = np.isin(np.arange(len(scores)), test.hits["candidate_row"])
     hit = set(test.hits.loc[shown[test.hits["candidate_row"]], "truth_row"])
@@ -199,4 +199,4 @@ def test_groups_are_counted_as_by_hand(chain: Chain) -> None:
 
 def test_without_a_threshold_there_is_nothing_to_judge(chain: Chain) -> None:
     matching = chain.load("matched")["soft"].test
-    assert evaluate_subgroups(matching, {"a": {}}, float("nan"), chain.settings.evaluation, 0) == []
+    assert evaluate_subgroups(matching, {"a": {}}, float("nan"), chain.settings) == []

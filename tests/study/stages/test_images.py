@@ -28,13 +28,6 @@ from study_chain import Chain, call_alone, make_workshop
 from study_stand_in import FEATURES
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    made = RunFolder(tmp_path / "run")
-    made.prepare()
-    return made
-
-
 def first_images(chain: Chain, n_images: int) -> dict[str, object]:
     """What the stage of the images reads, of a smaller study."""
     return {

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from overread.study.stages.calibration import choose_model, find_places
 from overread.study.stages.evaluation import assess_calibration
 from overread.study.stages.fitting import fit_stage, tuning_stages
 from overread.study.stages.nested import count_outer_folds, nested_stages
-from study_chain import Chain, call_alone, run_chain
+from study_chain import Chain, call_alone, plant_labels, run_chain
 from study_stand_in import FAST, make_study
 from study_trees import copied
 
@@ -224,38 +225,13 @@ def test_scores_and_their_scale_do_not_know_the_labels_of_the_held_out(nested: C
     assert not table[~first].equals(before[~first])
 
 
-class Planted:
-    """A store in which one feature is the label in some rows, and 0 in the others."""
-
-    def __init__(self, store: Any, column: int, values: np.ndarray) -> None:
-        self._store, self._column, self._values = store, column, values
-        self.shape, self.dtype = store.shape, store.dtype
-
-    def take(self, rows: Any, columns: Any = None) -> np.ndarray:
-        chosen = np.arange(self.shape[1]) if columns is None else np.asarray(columns)
-        matrix = np.array(self._store.take(rows, chosen), order="F")
-        matrix[:, chosen == self._column] = self._values[rows][:, None]
-        return matrix
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_planted_patients_gain_nothing(nested: Chain, name: str) -> None:
     """Their candidates carry their label in a feature that tells nothing in anybody else."""
-
-    def plant(value: float) -> Any:
-        def change(cohort: Cohort, ids: set[str]) -> Cohort:
-            own = cohort.candidates["image_id"].isin(ids).to_numpy()
-            golden = cohort.truth["golden"].to_numpy()[cohort.hits["truth_row"]]
-            is_hit = np.isin(np.arange(len(own)), cohort.hits["candidate_row"][golden])
-            label = np.where(own, np.where(is_hit, value, -value), 0.0).astype(np.float32)
-            column = cohort.features.names.index("noise_a")
-            store: Any = Planted(cohort.features.store, column, label)
-            return replace(cohort, features=replace(cohort.features, store=store))
-
-        return change
-
     without, planted = (
-        nest_all(nested, name, change_held_out(nested, plant(value)))[f"tables/nested_{name}.parquet"]
+        nest_all(nested, name, change_held_out(nested, partial(plant_labels, value=value)))[
+            f"tables/nested_{name}.parquet"
+        ]
         for value in (0.0, 50.0)
     )
     first = planted["fold"] == 0

@@ -31,6 +31,7 @@ def test_out_of_fold_scores_are_of_training_and_validation(chain: Chain, name: s
     column = scores[f"{name}_out_of_fold"]
     assert column[split == "test"].isna().all()
     assert column[split != "test"].notna().all()
+    assert (column[split != "test"] != scores.loc[split != "test", name]).any()
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -19,13 +19,6 @@ from study_chain import Chain, call_alone
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    made = RunFolder(tmp_path / "run")
-    made.prepare()
-    return made
-
-
-@pytest.fixture
 def workspace(folder: RunFolder) -> Callable[..., Workspace]:
     """Make a workspace of the same folder: what another run would have."""
 
@@ -137,11 +130,6 @@ def partial_write(relative: str) -> Callable[[Inputs], dict[str, Any]]:
 
 
 class TestWhenAStageIsDone:
-    def test_once(self, workspace: Any) -> None:
-        assert workspace(numbers=[1]).run(DOUBLE)
-        assert not workspace(numbers=[1]).run(DOUBLE)
-        assert workspace(numbers=[1]).load("double.json") == [2]
-
     def test_again_for_another_source(self, workspace: Any) -> None:
         workspace(numbers=[1]).run(DOUBLE)
         assert workspace(numbers=[3]).run(DOUBLE)

@@ -1,6 +1,5 @@
 """Settings are chosen on folds that share no patient, and nothing of a held-out patient gets into its scores."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from overread.study import KEYS, MODELS, Cohort, Fold, parse_settings
 from overread.study._store import json_bytes
 from overread.study.stages.cohort import COHORT
 from overread.study.stages.fitting import tuning_stages
-from study_chain import Chain, call_alone
+from study_chain import Chain, call_alone, plant_labels
 
 NAMES = ["soft", "b1", "b2", "boosted"]
 
@@ -109,32 +108,12 @@ def held_out_image(chain: Chain) -> str:
     return str(held_out.candidates["image_id"][held_out.hits["candidate_row"][golden].iloc[0]])
 
 
-class Planted:
-    """A store of features in which one column is another."""
-
-    def __init__(self, store: Any, column: int, values: np.ndarray) -> None:
-        self.store, self.column, self.values = store, column, values
-        self.shape, self.dtype = store.shape, store.dtype
-
-    def take(self, rows: Any, columns: Any = None) -> np.ndarray:
-        chosen = np.arange(self.shape[1]) if columns is None else np.asarray(columns)
-        matrix = np.array(self.store.take(rows, chosen), order="F")
-        matrix[:, chosen == self.column] = self.values[rows][:, None]
-        return matrix
-
-
 def plant(chain: Chain, patients: Any, value: float) -> tuple[Cohort, list[Fold]]:
     """A feature that is 0 in all but some patients, in whom it is the label of a candidate times a value."""
     cohort = chain.load("cohort")
-    patient = cohort.images.set_index("image_id")["patient_id"]
-    own = cohort.candidates["image_id"].map(patient).isin(patients).to_numpy()
-    golden = cohort.truth["golden"].to_numpy()[cohort.hits["truth_row"]]
-    is_hit = np.isin(np.arange(len(own)), cohort.hits["candidate_row"][golden])
-    assert 0 < (own & is_hit).sum() < own.sum()
-    label = np.where(own, np.where(is_hit, value, -value), 0.0).astype(np.float32)
-    column = cohort.features.names.index("noise_a")
-    store: Any = Planted(cohort.features.store, column, label)
-    changed = replace(cohort, features=replace(cohort.features, store=store))
+    changed = plant_labels(
+        cohort, cohort.images["image_id"][cohort.images["patient_id"].isin(patients)], value
+    )
     return changed, same_folds(chain, changed)
 
 

@@ -1,5 +1,6 @@
 """The verdict compares the detector with the median reader, and says how many readers found clearly more."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.froc import ChanceLevel, Counting
-from overread.report import Counted, SetResult, sum_up
+from overread.froc import ChanceLevel, Counting, FigureComparison, MeanDifference, StudySize
+from overread.report import Counted, ModelComparison, SetResult, sum_up
 from overread.report._words import give_answer, tell_use
 from overread.study import Split
 from overread.study.stages.performance import judge_readers, reach_verdict
@@ -349,3 +350,61 @@ def test_margin_and_interval_are_stated():
         "reader (R3, 0.40 false positives per image), in points with the 95 % interval: -31 (-38 to -24). The detector "
         "keeps up if this interval lies above -10; a reader found clearly more if theirs lies below 0."
     )
+
+
+THREE = tabulate((60, 58, 6), (55, 57, 6), (62, 61, 6))
+
+
+@pytest.mark.parametrize(
+    ("counted", "grade"),
+    [
+        (count(0.6), "among readers"),
+        (count(0.6, n_gts=19), "too small"),
+        (count(0.6, float("nan")), "too small"),
+    ],
+)
+def test_the_grade_fits_the_study(counted, grade):
+    assert reach_verdict("soft", counted, THREE, (), 1.0, None).grade == grade
+
+
+def test_numbers_are_those_of_the_operating_point():
+    # Differences are -20, -5 and 2 points.
+    readers = tabulate((90, 70, 4), (60, 55, 4), (70, 72, 4))
+    size = StudySize(patients=90, images=1600, gts=800)
+    verdict = reach_verdict("soft", count(0.8, 0.1), readers, (), 1.0, size)
+    assert (verdict.sensitivity, verdict.fp_per_image, verdict.chance) == (0.8, 0.95, 0.17)
+    assert (verdict.lower, verdict.upper) == pytest.approx((0.7, 0.9))
+    assert (verdict.objects_needed, verdict.images_needed) == (800, 1600)
+    assert (verdict.median_reader, verdict.n_readers, verdict.n_better, verdict.n_worse) == ("R2", 3, 2, 0)
+
+
+@pytest.mark.parametrize(("n_readers", "median"), [(1, "R1"), (2, "R1"), (3, "R2"), (4, "R2"), (5, "R3")])
+def test_of_two_readers_in_the_middle_the_one_further_ahead_is_the_median(n_readers, median):
+    readers = tabulate(*[(sensitivity, 70, 4) for sensitivity in np.linspace(90, 50, n_readers)]).iloc[::-1]
+    assert reach_verdict("soft", count(), readers, (), 1.0, None).median_reader == median
+
+
+def test_without_an_interval_nothing_is_told():
+    readers = tabulate((90, 65, np.nan), (60, 55, np.nan), (70, 72, np.nan))
+    verdict = reach_verdict("soft", count(0.8, 0.05), readers, (), 1.0, None)
+    assert (verdict.grade, verdict.n_better, verdict.n_worse) == ("undecided", 0, 0)
+
+
+FIGURE = FigureComparison("wAFROC", 0.6, 0.7, 0.1, 0.02, 0.18, 0.95, 0.01, 0.01)
+PAIR = ModelComparison(
+    "soft", "b1", "ignore", MeanDifference(0.1, 0.02, 0.18, 0.01), pd.DataFrame(), (FIGURE,)
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "better"),
+    [
+        ("soft", PAIR, "b1"),
+        ("b1", PAIR, None),
+        ("soft", replace(PAIR, single_reader="fp"), None),
+        ("soft", replace(PAIR, figures=(replace(FIGURE, p_permutation=0.2),)), None),
+        ("soft", replace(PAIR, first="b1", second="soft"), None),
+    ],
+)
+def test_a_better_model_is_named_only_if_it_is(name, pair, better):
+    assert reach_verdict(name, count(), THREE, (pair,), 1.0, None).better_on_test == better

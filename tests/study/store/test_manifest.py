@@ -5,14 +5,7 @@ import json
 import pytest
 
 from overread.files import Journal, digest_of_bytes
-from overread.study._store import Entry, Manifest, RunFolder, shard_file
-
-
-@pytest.fixture
-def folder(tmp_path):
-    made = RunFolder(tmp_path / "run")
-    made.prepare()
-    return made
+from overread.study._store import Entry, Manifest, shard_file
 
 
 def entry(image_id, shard=b"shard"):

@@ -9,7 +9,7 @@ import pytest
 
 from overread._commands import WITH_BAD_IMAGES
 from overread.cli import main
-from overread.errors import OverreadError, StorageError
+from overread.errors import StorageError
 from overread.report import read_results
 from overread.study import PipelineSpec, WorkLimits, count_processors, run_study
 from overread.study.executors._executors import ProcessExecutor, SerialExecutor
@@ -40,11 +40,6 @@ def test_a_worker_that_dies_hangs_or_starves(fresh_numbers: Path) -> None:
             assert outcome.shard == serial[name]
 
 
-def test_a_pipeline_that_always_fails_stops_early(fresh_numbers: Path) -> None:
-    with pytest.raises(OverreadError, match="the first 10 images all failed, the last with: TypeError"):
-        run_study(fresh_numbers, pipeline=spec(seconds="no number"))
-
-
 def poisoned(folder: Path, n_images: int, poison: list[int]) -> Path:
     """Write a study some of whose files are no images."""
     make_study(folder, n_images=n_images, settings=LIGHT)
@@ -63,8 +58,18 @@ def poisoned(folder: Path, n_images: int, poison: list[int]) -> Path:
     return folder
 
 
-def check_poisoned(study: Path, poison: list[int], executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("n_images", "poison", "executor"),
+    [
+        (40, [2, 9, 17, 25, 33], "serial"),
+        pytest.param(200, [3, 50, 101, 150, 199], "processes", marks=pytest.mark.slow),
+    ],
+)
+def test_poison_images_are_quarantined_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_images: int, poison: list[int], executor: str
+) -> None:
     """Run the command, twice: the second finds everything done, and has as much to complain of."""
+    study = poisoned(tmp_path / "study", n_images, poison)
     monkeypatch.setattr(PipelineSpec, "own", staticmethod(lambda settings: spec()))
     leave_out(monkeypatch, PAGE)
     command = ["run", str(study), "--quiet", "--executor", executor, "--workers", "2"]
@@ -79,17 +84,6 @@ def check_poisoned(study: Path, poison: list[int], executor: str, monkeypatch: p
     assert content(run) == before
 
 
-def test_poison_images_are_quarantined_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    poison = [2, 9, 17, 25, 33]
-    check_poisoned(poisoned(tmp_path / "study", 40, poison), poison, "serial", monkeypatch)
-
-
-@pytest.mark.slow
-def test_five_poison_images_in_two_hundred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    poison = [3, 50, 101, 150, 199]
-    check_poisoned(poisoned(tmp_path / "study", 200, poison), poison, "processes", monkeypatch)
-
-
 @pytest.mark.slow
 def test_a_fault_of_the_machine_gets_another_chance(
     fresh_numbers: Path, light_numbers_original: Path
@@ -102,14 +96,6 @@ def test_a_fault_of_the_machine_gets_another_chance(
     assert entry["fault_kind"] == "death"
     assert run_study(fresh_numbers, pipeline=spec()).n_quarantined == 0
     assert same(report.folder, light_numbers_original / "runs/main")
-
-
-def test_not_one_image(tmp_path: Path) -> None:
-    study = make_study(tmp_path / "study", n_images=6, settings=LIGHT)
-    for path in (study / "images").iterdir():
-        path.write_bytes(b"")
-    with pytest.raises(OverreadError, match="not one of 6 images"):
-        run_study(study, pipeline=spec())
 
 
 def test_the_command_says_what_was_quarantined(
@@ -133,11 +119,6 @@ def test_no_space_and_no_scheduler_have_their_exit_codes(
     (fresh_numbers / "runs").write_text("")
     assert main(["run", str(fresh_numbers)]) == StorageError.exit_code
     assert "Traceback" not in capsys.readouterr().err
-
-
-def test_no_workers_is_a_mistake_of_the_user(light_numbers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", str(light_numbers), "--workers", "0"]) == 2
-    assert "--workers 0" in capsys.readouterr().err
 
 
 def test_processors_are_counted_where_the_system_knows_no_affinity(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from overread.errors import OverreadError
 from overread.study import IsolatedWorker, PipelineSpec, WorkLimits
-from overread.study.executors import _isolation as isolation
+from overread.study.executors import _worker as isolation
 from overread.study.executors._executors import ProcessExecutor
+from overread.study.executors._worker import Fault
 from study_chain import Chain, tasks
 from study_stand_in import spec
 
@@ -47,25 +48,22 @@ def test_a_worker_that_was_closed_starts_again(chain: Chain) -> None:
     worker.close()
 
 
-def test_after_a_death_the_next_image_has_a_new_worker(chain: Chain) -> None:
-    worker = IsolatedWorker(spec(kill=("case 000",)), WorkLimits())
+@pytest.mark.parametrize(
+    ("bad", "kind", "reason"),
+    [
+        ("kill", "death", "the worker was ended by SIGKILL"),
+        ("exhaust", "memory", "there was not enough memory"),
+    ],
+)
+def test_after_a_death_the_next_image_has_a_new_worker(
+    chain: Chain, bad: str, kind: str, reason: str
+) -> None:
+    worker = IsolatedWorker(spec(**{bad: ("case 000",)}), WorkLimits(memory_mb=2000))
     try:
         first, second = (worker.work(task) for task in tasks(chain.study, 2))
     finally:
         worker.close()
-    assert first.fault is not None
-    assert (first.fault.kind, first.fault.reason) == ("death", "the worker was ended by SIGKILL")
-    assert second.fault is None
-
-
-def test_memory_of_a_worker_has_its_limit(chain: Chain) -> None:
-    worker = IsolatedWorker(spec(exhaust=("case 000",)), WorkLimits(memory_mb=2000))
-    try:
-        first, second = (worker.work(task) for task in tasks(chain.study, 2))
-    finally:
-        worker.close()
-    assert first.fault is not None
-    assert first.fault.kind == "memory"
+    assert first.fault == Fault(kind, reason)  # type: ignore[arg-type]
     assert second.fault is None
 
 

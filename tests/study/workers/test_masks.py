@@ -10,12 +10,12 @@ from overread.domains import ImageTask
 from overread.files import to_json
 from overread.study import find_study_candidates
 from overread.study._store import Manifest, RunFolder
-from overread.study.executors._outcome import Outcome, work_on
+from overread.study.executors._worker import Outcome, work_on
 
 
 def test_no_field_of_a_task_is_lost_on_the_way():
     """Each field differs from its default, whatever fields there will be."""
-    from overread.study.executors._outcome import read_task
+    from overread.study.executors._worker import read_task
 
     known = pd.DataFrame({"candidate_id": ["1"], "x_mm": [0.5]})
     task = ImageTask("a", "b.png", (0.1, 0.2), known, "0" * 64, "mask.png", "c", "f")

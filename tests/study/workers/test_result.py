@@ -13,12 +13,11 @@ from overread.domains import ImageTask
 from overread.errors import FormatError, InvalidInputError, OverreadError
 from overread.files import digest_of_file, to_json
 from overread.study._pipeline import Versions
-from overread.study.executors._outcome import (
+from overread.study.executors._worker import (
     Fault,
-    Frame,
     Outcome,
     encode_frame,
-    frame_outcome,
+    encode_outcome,
     place_of,
     read_frame,
     read_outcome,
@@ -121,12 +120,12 @@ def test_a_file_that_is_replaced_during_the_work_is_not_kept_under_the_old_diges
 
 
 headers = st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=4)
-frames = st.builds(Frame, headers, st.binary(max_size=200))
+frames = st.tuples(headers, st.binary(max_size=200))
 
 
 @given(st.lists(frames, max_size=4))
 def test_messages_come_one_after_the_other(sent):
-    pipe = io.BytesIO(b"".join(encode_frame(frame) for frame in sent))
+    pipe = io.BytesIO(b"".join(encode_frame(*frame) for frame in sent))
     found = []
     while (frame := read_frame(pipe.read)) is not None:
         found.append(frame)
@@ -135,7 +134,7 @@ def test_messages_come_one_after_the_other(sent):
 
 @given(frames, st.data())
 def test_a_message_that_was_cut_is_none(frame, data):
-    content = encode_frame(frame)
+    content = encode_frame(*frame)
     cut = data.draw(st.integers(0, len(content) - 1))
     assert read_frame(io.BytesIO(content[:cut]).read) is None
 
@@ -155,9 +154,8 @@ def test_candidates_keep_values_and_types(n_rows):
             "x": pd.Series([0.1 * row for row in range(n_rows)], dtype="float64"),
         }
     )
-    frame = Frame(to_json(ImageTask("a", "b", None, known)))
-    back = read_frame(io.BytesIO(encode_frame(frame)).read)
-    again = read_task(back.header).candidates
+    header, _ = read_frame(io.BytesIO(encode_frame(to_json(ImageTask("a", "b", None, known)))).read)
+    again = read_task(header).candidates
     assert again["candidate_id"].dtype == "str"
     assert again.to_dict(orient="list") == known.to_dict(orient="list")
 
@@ -170,5 +168,5 @@ def test_candidates_keep_values_and_types(n_rows):
     ],
 )
 def test_an_outcome_comes_back_whole(outcome):
-    sent = io.BytesIO(encode_frame(frame_outcome(outcome)))
+    sent = io.BytesIO(encode_outcome(outcome))
     assert read_outcome(read_frame(sent.read)) == outcome

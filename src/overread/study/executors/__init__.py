@@ -1,1 +1,1 @@
-"""Who works on the images: this process, local processes, or a Dask cluster."""
+"""What works on the images: this process, local processes, or a Dask cluster."""

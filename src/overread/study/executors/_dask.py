@@ -23,8 +23,13 @@ from overread.domains import ImageTask
 from overread.errors import MissingExtraError, OverreadError, StorageError
 from overread.files import from_json, to_json
 from overread.study._pipeline import PipelineSpec, Versions
-from overread.study.executors._isolation import IsolatedWorker, WorkLimits
-from overread.study.executors._outcome import Outcome, read_task, refuse_other_versions
+from overread.study.executors._worker import (
+    IsolatedWorker,
+    Outcome,
+    WorkLimits,
+    read_task,
+    refuse_other_versions,
+)
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -1,18 +1,17 @@
-"""Who works on the images: this process, local worker processes, or a Dask cluster."""
+"""What works on the images: this process, local worker processes, or a Dask cluster."""
 
 from __future__ import annotations
 
 import os
-import queue
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import Protocol
 
 from overread.domains import ImageTask
 from overread.study._pipeline import Pipeline, PipelineSpec
-from overread.study.executors._isolation import IsolatedWorker, WorkLimits
-from overread.study.executors._outcome import Outcome, work_on
+from overread.study.executors._worker import IsolatedWorker, Outcome, WorkLimits, work_on
 
 
 def count_processors() -> int:
@@ -62,61 +61,29 @@ class ProcessExecutor:
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes as they come."""
-        workers = self._workers[: 1 if alone else len(tasks)]
-        waiting: queue.SimpleQueue[ImageTask | None] = queue.SimpleQueue()
-        answered: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
-        threads = [
-            threading.Thread(target=lead, args=(worker, waiting, answered), daemon=True) for worker in workers
-        ]
-        for thread in threads:
-            thread.start()
-        # No more images are given out than there are workers until an outcome is written down: what is not yet
-        # written when the run is killed is lost.
-        for task in tasks[: len(workers)]:
-            waiting.put(task)
-        following = iter(tasks[len(workers) :])
-        try:
-            for _ in tasks:
-                answer = answered.get()
-                if isinstance(answer, BaseException):
-                    raise answer
-                yield answer
-                waiting.put(next(following, None))
-        finally:
-            end(threads, workers, waiting)
+        workers, waiting = self._workers[: 1 if alone else len(tasks)], iter(tasks)
+        with ThreadPoolExecutor(len(self._workers)) as pool:
+            led = {
+                pool.submit(worker.work, task): worker for worker, task in zip(workers, waiting, strict=False)
+            }
+            try:
+                while led:
+                    future = next(iter(wait(led, return_when=FIRST_COMPLETED).done))
+                    yield future.result()
+                    # Only now, when the outcome is written down, is the next image given out: what is not yet
+                    # written when the run is killed is lost.
+                    worker = led.pop(future)
+                    for task in islice(waiting, 1):
+                        led[pool.submit(worker.work, task)] = worker
+            finally:
+                # Workers that still compute are ended, as their answers are not wanted.
+                seconds = 0.5
+                while busy := wait(led, seconds).not_done:
+                    seconds = 0.2
+                    for future in busy:
+                        led[future].interrupt()
 
     def close(self) -> None:
         """End the worker processes."""
         for worker in self._workers:
             worker.close()
-
-
-def lead(
-    worker: IsolatedWorker,
-    waiting: queue.SimpleQueue[ImageTask | None],
-    answered: queue.SimpleQueue[Outcome | BaseException],
-) -> None:
-    """Give a worker one task after the other, until there is None."""
-    while (task := waiting.get()) is not None:
-        try:
-            answered.put(worker.work(task))
-        except BaseException as error:
-            answered.put(error)
-
-
-def end(
-    threads: Sequence[threading.Thread],
-    workers: Sequence[IsolatedWorker],
-    waiting: queue.SimpleQueue[ImageTask | None],
-) -> None:
-    """Let the leading threads end; workers that still compute are ended, their answers are not wanted."""
-    with suppress(queue.Empty):
-        while True:
-            waiting.get_nowait()
-    for _ in threads:
-        waiting.put(None)
-    for thread, worker in zip(threads, workers, strict=True):
-        thread.join(timeout=0.5)
-        while thread.is_alive():
-            worker.interrupt()
-            thread.join(timeout=0.2)

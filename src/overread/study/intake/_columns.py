@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,36 +97,26 @@ LARGEST_BYTES, MOST_FILES = 5_000_000, 20
 READERS = "--readers A,B or --readings TABLE where not all read all"
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Options that settle a spreadsheet's open questions, and what else could be said."""
-
-    given: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-
 def suggest_import(folder: Path, images: pd.DataFrame) -> str:
     """Say how to import marks: by the spreadsheet in the folder, or beside it, that names images of the study."""
     for path in _list_sheets(folder):
         layout = _understand_marks(path, images)
         if layout is not None:
-            answers = _answer_questions(path, layout, images)
-            return _spell_command(str(path), folder, answers)
-    generic = Answers(("--xy corner",), ("or --xy centre",))
-    tool = f"overread import FILE --output {shlex.quote(str(folder))}"
-    return f"{_spell_command('FILE', folder, generic)}; for a tool's export: {tool}"
+            return _spell_command(str(path), folder, *_answer_questions(path, layout, images))
+    generic = _spell_command("FILE", folder, ["--xy corner"], ["or --xy centre"])
+    return f"{generic}; for a tool's export: overread import FILE --output {shlex.quote(str(folder))}"
 
 
-def _spell_command(file: str, folder: Path, answers: Answers) -> str:
-    """Spell the command, with what else could be said behind it."""
+def _spell_command(file: str, folder: Path, given: list[str], others: list[str]) -> str:
+    """Spell the command with the options that answer its questions, and behind it the other answers."""
     words = [
         "overread import",
         shlex.quote(file),
-        *answers.given,
+        *given,
         "--all-read-all --output",
         shlex.quote(str(folder)),
     ]
-    return f"{' '.join(words)} ({'; '.join([*answers.others, READERS])})"
+    return f"{' '.join(words)} ({'; '.join([*others, READERS])})"
 
 
 def _list_sheets(folder: Path) -> Iterator[Path]:
@@ -154,18 +144,20 @@ def _understand_marks(path: Path, images: pd.DataFrame) -> Layout | None:
         return None
 
 
-def _answer_questions(path: Path, layout: Layout, images: pd.DataFrame) -> Answers:
-    """Take the first answer to each question, one after the other, and keep the others to be told."""
-    answers, options = Answers(), SheetOptions()
+def _answer_questions(path: Path, layout: Layout, images: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Answer a spreadsheet's open questions by the first choice each; return the options, and the other choices."""
+    given: list[str] = []
+    others: list[str] = []
+    options = SheetOptions()
     if layout.doubts:
         options = SheetOptions(columns=layout.columns_option())
-        answers = Answers((f"--columns {shlex.quote(layout.columns_option())}",))
+        given.append(f"--columns {shlex.quote(layout.columns_option())}")
     while layout.questions:
         question = layout.questions[0]
         first, *rest = question.choices
-        others = f"or --{question.option} {'|'.join(rest)}: {question.text}"
-        answers = Answers((*answers.given, f"--{question.option} {first}"), (*answers.others, others))
+        given.append(f"--{question.option} {first}")
+        others.append(f"or --{question.option} {'|'.join(rest)}: {question.text}")
         answer: dict[str, Any] = {question.option: first}
         options = replace(options, **answer)
         layout = understand_sheet(path, options, Spacings.of(None, images), has_reader=False)
-    return answers
+    return given, others

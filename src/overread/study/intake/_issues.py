@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +21,6 @@ from overread.errors import ImageError, InvalidInputError, UsageError
 from overread.images import (
     MOST_LETTERS,
     DicomFacts,
-    SourceImage,
     count_letters,
     facts_of,
     fingerprint_channels,
@@ -140,7 +139,9 @@ def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) ->
         facts,
         pixel_fingerprint(source),
         frontal=None if facts.view or facts.is_other_than_chest else frontal,
-        letters=MOST_LETTERS + 1 if facts.burned_in == "YES" else _count_letters_in(source),
+        letters=MOST_LETTERS + 1
+        if facts.burned_in == "YES"
+        else count_letters((rendered(source).clip(0, 1) * 255).astype("uint8")),
         problem="" if spacing else f"{source.spacing.problem}; {GIVE_SPACING}",
         has_lungs=has_lungs,
         sketch=sketch(source.measured()),
@@ -163,11 +164,6 @@ def _look_at_colour(path: Path, relative: str, mm_per_px: tuple[float, float] | 
         has_lungs=False,
         sketch=sketch_channels(channels),
     )
-
-
-def _count_letters_in(source: SourceImage) -> int:
-    """Letters in a corner of the picture as it is shown."""
-    return count_letters((rendered(source).clip(0, 1) * 255).astype("uint8"))
 
 
 def find_findings(
@@ -303,25 +299,19 @@ def check_feature_rows(scan: StudyScan, folder: Path) -> list[Problem]:
         return []
     images = scan.images
     patients = code_patients(images)
-    splits = images["split"] if "split" in images else pd.Series("", index=images.index)
     try:
         table = open_columns(folder / own, "features")
         pairs = compare_rows(table, dict(zip(images["image_id"], patients, strict=True)))
     except InvalidInputError:
         return []
-    rows = {image_id: row for row, image_id in enumerate(images["image_id"])}
-    problems = []
     different = find_different(images)
-    for one, other in pairs or ():
-        if (one, other) in different:
-            continue
-        leaks = splits.iloc[rows[one]] != splits.iloc[rows[other]]
-        message = f"image {other!r}: the same features of candidates as image {one!r} of another patient"
-        cure = Finding("copy", other, one).cure(folder)
-        severity: Severity = "leakage" if leaks else "warning"
-        place = str(find_path(folder, "images"))
-        problems.append(Problem(place, rows[other] + 2, "image_id", message, cure, severity))
-    return problems
+    copies = [Finding("copy", other, one) for one, other in pairs or () if (one, other) not in different]
+    problems = _findings_as_problems(copies, images, folder, str(find_path(folder, "images")))
+    told = "image {!r}: the same features of candidates as image {!r} of another patient"
+    return [
+        replace(problem, column="image_id", message=told.format(copy.image_id, copy.other))
+        for copy, problem in zip(copies, problems, strict=True)
+    ]
 
 
 def find_common_spacing(images: pd.DataFrame) -> tuple[float, float] | None:
@@ -371,9 +361,7 @@ def _marks_beyond_measured(
     problems = check_marks(marks[here].reset_index(drop=True), None, table, file=file)
     rows = marks.index[here].tolist()
     return [
-        Problem(
-            file, rows[problem.row - 2] + 2, problem.column, problem.message, problem.remedy, problem.severity
-        )
+        replace(problem, row=rows[problem.row - 2] + 2)
         for problem in problems
         if problem.row is not None and "its image" in problem.message
     ]

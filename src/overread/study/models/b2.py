@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,8 +13,8 @@ from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models import BagClassifier, ReaderMixture
 from overread.study._cohort import NoFeatures, Split
-from overread.study.models.b1 import BaselineSettings, fit_bounds_together, keep_best_in_sample, rvm_grid
-from overread.study.models.base import Fold, Parameters, StudyModel, bound_memory
+from overread.study.models.b1 import BaselineSettings, RelevanceVectorModel
+from overread.study.models.base import Fold, Parameters
 
 if TYPE_CHECKING:
     from overread.study._settings import Settings
@@ -48,7 +48,7 @@ class MixtureSettings(BaselineSettings):
         return n_bootstrap
 
 
-class B2(StudyModel):
+class B2(RelevanceVectorModel):
     """The mixture of readers."""
 
     name = "b2"
@@ -63,12 +63,6 @@ class B2(StudyModel):
         "seed",
     )
     check_settings = ("b2.min_positives",)
-    fits_from_disk = True
-
-    def grid(self, split: Split, settings: Settings) -> list[Parameters]:
-        """Every prune bound with every start; or the best of them in sample."""
-        grid = rvm_grid(settings.b2)
-        return keep_best_in_sample(self, grid, split, settings) if settings.b2.rule == "in_sample" else grid
 
     def build(self, parameters: Parameters, settings: Settings) -> ReaderMixture:
         """Make the model of a prune bound and a start."""
@@ -85,22 +79,9 @@ class B2(StudyModel):
             random_state=settings.seed,
         )
 
-    def fit(self, model: BagClassifier, split: Split) -> None:
-        """Fit the readers' models to their own bags, and the mixture to the golden ones."""
-        with bound_memory(model, split):
-            model.fit(self.take_bags(split), reader_bags=split.reader_bags)
-
-    def fit_grid(self, grid: Sequence[Parameters], split: Split, settings: Settings) -> list[ReaderMixture]:
-        """Fit every setting, the bounds of a start together."""
-        bags = self.take_bags(split)
-
-        def fit_bounds(parameters: Parameters, bounds: Sequence[float]) -> list[ReaderMixture]:
-            model = self.build(parameters, settings)
-            self.prepare_for_folds(model)
-            with bound_memory(model, split):
-                return model.fit_each(bags, reader_bags=split.reader_bags, prune_bounds=bounds)
-
-        return fit_bounds_together(grid, fit_bounds)
+    def take_data(self, split: Split) -> dict[str, object]:
+        """Return the readers' own bags beside the golden ones, to which the mixture is fitted."""
+        return {"X": self.take_bags(split), "reader_bags": split.reader_bags}
 
     def prepare_for_folds(self, model: BagClassifier) -> BagClassifier:
         """Spare the folds the intervals of the readers' weights, which nobody reads."""

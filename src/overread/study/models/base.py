@@ -113,11 +113,16 @@ class StudyModel(ABC):
             )
         return bags
 
+    def take_data(self, split: Split) -> dict[str, object]:
+        """Return what the model's `fit` takes of a split."""
+        bags = self.take_bags(split)
+        return {"X": bags, "y": bags.labels}
+
     def fit(self, model: BagClassifier, split: Split) -> None:
         """Fit a model to a split."""
-        bags = self.take_bags(split)
+        data = self.take_data(split)
         with bound_memory(model, split):
-            model.fit(bags, bags.labels)
+            model.fit(**data)
 
     def score(self, model: BagClassifier, features: Features) -> Floats:
         """Score candidates by a fitted model, block by block; only columns that it looks at are read."""

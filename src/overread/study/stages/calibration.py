@@ -29,20 +29,19 @@ Floats = NDArray[np.float64]
 
 
 def calibration_stage(name: str) -> Stage:
-    """Return the stage that fits a model's score map."""
+    """Return the stage that fits a model's score map: to scores by models that did not see their patient."""
+
+    def make(inputs: Inputs) -> Made:
+        merged = inputs["cohort"].split("training", "validation")
+        scores = inputs[f"tables/out_of_fold_{name}.parquet"]["score"].to_numpy()
+        return {f"tuning/{name}_map.json": to_json(fit_place_map(merged, scores, inputs["folds"]))}
+
     return Stage(
         f"calibration_{name}",
         reads=("cohort", "folds", f"tables/out_of_fold_{name}.parquet"),
         writes=(f"tuning/{name}_map.json",),
-        make=partial(_calibrate, name=name),
+        make=make,
     )
-
-
-def _calibrate(inputs: Inputs, *, name: str) -> Made:
-    """Fit the map to places of training + validation, scored by models that did not see their patient."""
-    merged = inputs["cohort"].split("training", "validation")
-    scores = inputs[f"tables/out_of_fold_{name}.parquet"]["score"].to_numpy()
-    return {f"tuning/{name}_map.json": to_json(fit_place_map(merged, scores, inputs["folds"]))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +121,7 @@ def _support_model(inputs: Inputs, *, names: Sequence[str]) -> Made:
 def choose_model(
     matching: Matching, scores: Sequence[Floats], n_features: Sequence[int], settings: Settings
 ) -> SettingChoice:
-    """Choose among models as among settings: the most compact that cannot be told from the best out of fold."""
+    """Choose among models as among settings: the most compact of those as good as the best out of fold."""
     return choose_setting(
         matching,
         np.column_stack(scores),

@@ -18,7 +18,7 @@ TABLES = ("images", "readings", "marks", "truth", "candidates")
 
 
 def _assemble_cohort(inputs: Inputs) -> Cohort:
-    """Put the tables together, without images that were given up, and look for hits."""
+    """Put the tables together, without skipped images, and look for hits."""
     settings = inputs.settings
     tables = {name: inputs[f"tables/{name}.parquet"] for name in TABLES}
     known, split = inputs["tables/images.parquet"]["image_id"], inputs["tables/split.parquet"]
@@ -53,12 +53,6 @@ def _keep_images(table: pd.DataFrame, known: pd.Series[str]) -> pd.DataFrame:
     return (table if inside.all() else table[inside]).reset_index(drop=True)
 
 
-def _divide_into_folds(inputs: Inputs) -> Folds:
-    """Divide training + validation; all models have these folds."""
-    settings = inputs.settings
-    return make_folds(inputs["cohort"].split("training", "validation"), settings.models.folds, settings.seed)
-
-
 class Folds:
     """Folds of a split, each made when it is asked for: all of them together are many times the split."""
 
@@ -85,11 +79,8 @@ def make_folds(whole: Split, n_folds: int, seed: int) -> Folds:
 
 def chosen_view(model: str) -> View:
     """Return the view of the parameters that tuning chose; how they were chosen does not matter to it."""
-
-    def make(inputs: Inputs) -> object:
-        return inputs[f"tuning/{model}.json"]["parameters"]
-
-    return View(f"chosen/{model}", reads=(f"tuning/{model}.json",), make=make, key=dict)
+    file = f"tuning/{model}.json"
+    return View(f"chosen/{model}", reads=(file,), make=lambda inputs: inputs[file]["parameters"], key=dict)
 
 
 COHORT = View(
@@ -104,4 +95,12 @@ COHORT = View(
     make=_assemble_cohort,
     means=("execution.memory_mb", "execution.executor", "execution.scheduler"),
 )
-FOLDS = View("folds", reads=("cohort",), settings=("models.folds", "seed"), make=_divide_into_folds)
+# Of training + validation; all models have these.
+FOLDS = View(
+    "folds",
+    reads=("cohort",),
+    settings=("models.folds", "seed"),
+    make=lambda inputs: make_folds(
+        inputs["cohort"].split("training", "validation"), inputs.settings.models.folds, inputs.settings.seed
+    ),
+)

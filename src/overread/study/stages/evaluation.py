@@ -57,6 +57,7 @@ from overread.study.stages.gallery import (
     sort_gallery,
 )
 from overread.study.stages.performance import (
+    count_draws,
     evaluate_counting,
     judge_readers,
     keep_corners,
@@ -127,22 +128,15 @@ def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings)
     found = []
     for treatment, (first, second) in itertools.product(TREATMENTS, itertools.combinations(matched, 2)):
         one, two = (matched[name].under(treatment).test for name in (first, second))
-        draws: dict[str, Any] = {
-            "n_bootstrap": options.n_bootstrap,
-            "n_permutations": options.n_bootstrap,
-            "seed": settings.seed,
-        }
+        draws = count_draws(settings) | {"n_permutations": options.n_bootstrap}
+        level = draws.pop("level")
         compared = compare_models(one, two, fp_targets=options.fp_targets, **draws)
         is_shown = treatment == settings.hits.single_reader and one.n_gts
         figures = (
-            compare_figures(one, two, whole_curve_figures(one), level=options.level, **draws)
-            if is_shown
-            else ()
+            compare_figures(one, two, whole_curve_figures(one), level=level, **draws) if is_shown else ()
         )
-        mean = compared.mean_difference("gt_sensitivity", options.level)
-        found.append(
-            ModelComparison(first, second, treatment, mean, compared.table(options.level), tuple(figures))
-        )
+        mean = compared.mean_difference("gt_sensitivity", level)
+        found.append(ModelComparison(first, second, treatment, mean, compared.table(level), tuple(figures)))
     return found
 
 
@@ -164,7 +158,8 @@ def summarize_study(inputs: Inputs) -> StudySummary:
     images, readings, marks, truth = (
         inputs[f"tables/{name}.parquet"] for name in ("split", "readings", "marks", "truth")
     )
-    per_image = readings["image_id"].value_counts()
+    per_image, facts = readings["image_id"].value_counts(), inputs["tables/image_facts.parquet"]
+    adjudication = inputs["input/adjudication"]
     return StudySummary(
         n_images=len(images),
         n_patients=int(images["patient_id"].nunique()),
@@ -180,7 +175,9 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         is_simulated=inputs["input/is_simulated"],
         own_candidates=settings.inputs.candidates is not None,
         own_features=settings.inputs.features is not None,
-        decisions=_count_decisions(inputs["input/adjudication"]),
+        decisions={}
+        if adjudication is None
+        else {decision: int((adjudication["decision"] == decision).sum()) for decision in DECISIONS},
         splits=[
             _summarize_split(name, cohort.split(name))
             for name in SPLITS
@@ -188,24 +185,9 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         ],
         quarantined=[Quarantined(**one) for one in inputs["quarantined"]],
         found=inputs["input/found_files"],
-        compared=_count_compared(inputs["tables/image_facts.parquet"]),
-        description=describe_images(
-            inputs["tables/image_facts.parquet"], inputs["input/description"], settings.units.unit
-        ),
+        compared=to_json(facts["compared"].value_counts().sort_index().to_dict()),
+        description=describe_images(facts, inputs["input/description"], settings.units.unit),
     )
-
-
-def _count_compared(facts: pd.DataFrame) -> dict[str, int]:
-    """Count the images by what they were compared by when copies were looked for."""
-    return {str(what): int(number) for what, number in facts["compared"].value_counts().sort_index().items()}
-
-
-def _count_decisions(adjudication: pd.DataFrame | None) -> dict[str, int]:
-    """Count a chair's decisions by what they say; none where the study uses none."""
-    if adjudication is None:
-        return {}
-    counts = adjudication["decision"].value_counts()
-    return {decision: int(counts.get(decision, 0)) for decision in DECISIONS}
 
 
 def _summarize_split(name: str, split: Split) -> SplitSummary:
@@ -221,13 +203,6 @@ def _summarize_split(name: str, split: Split) -> SplitSummary:
         n_golden_reached=int(split.matching.gt_reached.sum()),
         n_candidates=len(split.candidates),
     )
-
-
-def describe_paper_choice(record: object, settings: Settings) -> PaperChoice:
-    """Return the choice of lambda by the paper's rule with its bounds."""
-    soft = settings.soft
-    choice = from_json(AlphaChoice, record, "tuning/paper.json")
-    return PaperChoice(choice, soft.choice_fp_targets, soft.tolerance, soft.max_gap, soft.pick)
 
 
 FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules", "adjudication")
@@ -287,21 +262,30 @@ def evaluate(inputs: Inputs) -> Made:
     models = [_evaluate_model(MODELS[name], inputs) for name in matched]
     detector: MatchedScores = inputs["matched_detector"]
     point = shown_point(detector, settings)
-    headline = _find_headline(inputs)
+    headline = Headline("test", [], None)
+    tables = inputs["tables/scores.parquet"], inputs["tables/objects.parquet"]
+    if cohort.is_nested:
+        # Of the detector as each outer fold supports it, by the scores of unseen patients.
+        counted = evaluate_counting(detector, settings.hits.single_reader, inputs)
+        headline = Headline("nested", inputs[f"tuning/nested_{DETECTOR}.json"], counted)
+        scores = cohort.unseen.candidates[KEYS].assign(**{supported: detector.test.candidate_scores})
+        tables = scores, tabulate_objects(cohort, scores, [supported])
     lists = [name for name in (SKIPPED_FILE, "failed_models") if name in inputs]
     skipped = {name: why for one in lists for name, why in inputs[one].items()}
     comparisons = compare_all_models(matched, settings)
-    paper_choice = describe_paper_choice(inputs["tuning/paper.json"], settings) if "soft" in matched else None
+    paper_choice = None
+    if "soft" in matched:
+        soft, record = settings.soft, from_json(AlphaChoice, inputs["tuning/paper.json"], "tuning/paper.json")
+        paper_choice = PaperChoice(record, soft.choice_fp_targets, soft.tolerance, soft.max_gap, soft.pick)
     table, paper = tabulate_performance(matched, inputs)
     reader_points = judge_readers(
         inputs["tables/readers.parquet"]["reader_id"],
         cohort.unseen,
         np.asarray(detector.test.candidate_scores),
         MergeOptions(**dict(settings.merging), seed=settings.seed),
-        n_bootstrap=options.n_bootstrap,
-        seed=settings.seed,
-        level=options.level,
+        **count_draws(settings),
     )
+    plain = plain_settings(settings)
     results = StudyResults(
         schema=SCHEMA,
         version=__version__,
@@ -311,8 +295,8 @@ def evaluate(inputs: Inputs) -> Made:
         level=options.level,
         n_bootstrap=options.n_bootstrap,
         seed=settings.seed,
-        settings=plain_settings(settings),
-        preset_changes=list_changes(plain_settings(settings)),
+        settings=plain,
+        preset_changes=list_changes(plain),
         study=summarize_study(inputs),
         readers=ReaderStatistics(
             *(inputs[f"tables/{name}.parquet"] for name in ("readings_per_image", "readers", "reader_pairs"))
@@ -348,44 +332,22 @@ def evaluate(inputs: Inputs) -> Made:
         gallery=sort_gallery(
             supported,
             cohort,
-            *_tabulate_unseen(cohort, detector, supported, inputs),
+            *tables,
             point=point,
             known_nodules=inputs["input/known_nodules"],
         ),
-        subgroups=evaluate_subgroups(
-            detector.test, inputs["input/subgroups"], point[1], options, settings.seed
-        ),
+        subgroups=evaluate_subgroups(detector.test, inputs["input/subgroups"], point[1], settings),
         feature_examples=find_examples(models, cohort.unseen),
     )
     return {"results.json": results}
-
-
-def _find_headline(inputs: Inputs) -> Headline:
-    """Say what kind of figures the run has; of a nested run measure the detector as each outer fold supports it."""
-    if not inputs["cohort"].is_nested:
-        return Headline("test", [], None)
-    treatment = inputs.settings.hits.single_reader
-    counted = evaluate_counting(inputs["matched_detector"], treatment, inputs)
-    return Headline("nested", inputs[f"tuning/nested_{DETECTOR}.json"], counted)
-
-
-def _tabulate_unseen(
-    cohort: Cohort, detector: MatchedScores, name: str, inputs: Inputs
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the run's tables of scores and objects; of a nested run by the scores of unseen patients."""
-    if not cohort.is_nested:
-        return inputs["tables/scores.parquet"], inputs["tables/objects.parquet"]
-    scores = cohort.unseen.candidates[KEYS].assign(**{name: detector.test.candidate_scores})
-    return scores, tabulate_objects(cohort, scores, [name])
 
 
 def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
     """Gather all that is known of one model."""
     cohort, model = inputs["cohort"], inputs[f"models/{plug.name}.json"]
     place = f"tuning/{plug.name}.json"
-    score_map = from_json(
-        ScoreCalibration, inputs[f"tuning/{plug.name}_map.json"], f"tuning/{plug.name}_map.json"
-    )
+    map_place = f"tuning/{plug.name}_map.json"
+    score_map = from_json(ScoreCalibration, inputs[map_place], map_place)
     report = getattr(model, "fit_report_", None)
     importance = getattr(model, "reader_importance_", pd.DataFrame())
     return ModelResult(
@@ -451,8 +413,6 @@ def assess_calibration(
         (expit(own) if as_it_comes else mapped)[places.rows][known],
         places.labels[known],
         patients=places.patients[known],
-        # Without the map the slope alone is told, and needs no interval.
-        n_bootstrap=0 if as_it_comes else settings.evaluation.n_bootstrap,
-        seed=settings.seed,
-        level=settings.evaluation.level,
+        # Without the map the slope alone is shown, and needs no interval.
+        **count_draws(settings) | ({"n_bootstrap": 0} if as_it_comes else {}),
     )

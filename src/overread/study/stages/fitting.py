@@ -180,9 +180,8 @@ def _tell_choice(choice: SettingChoice, grid: list[Parameters]) -> dict[str, obj
 
 def _choose_as_the_paper(inputs: Inputs) -> Made:
     """Choose the soft model's penalty by the paper's rule, to be shown beside ours."""
-    cohort = inputs["cohort"]
     with blame_model("soft"):
-        return {"tuning/paper.json": to_json(choose_by_paper(cohort, inputs.settings))}
+        return {"tuning/paper.json": to_json(choose_by_paper(inputs["cohort"], inputs.settings))}
 
 
 PAPER_CHOICE = Stage(
@@ -237,19 +236,18 @@ def check_stage(models: Sequence[StudyModel]) -> Stage:
 
 def fit_stage(model: StudyModel) -> Stage:
     """Return the stage that fits what was chosen to training + validation."""
+
+    def make(inputs: Inputs) -> Made:
+        fitted = model.build(inputs[f"chosen/{model.name}"], inputs.settings)
+        merged = inputs["cohort"].split("training", "validation")
+        with blame_model(model.name):
+            model.fit(fitted, merged)
+        return {f"models/{model.name}.json": fitted}
+
     return Stage(
         model.name,
         reads=("cohort", f"chosen/{model.name}"),
         writes=(f"models/{model.name}.json",),
         settings=model.build_settings,
-        make=partial(_fit_chosen, model=model),
+        make=make,
     )
-
-
-def _fit_chosen(inputs: Inputs, *, model: StudyModel) -> Made:
-    """Fit the chosen setting."""
-    fitted = model.build(inputs[f"chosen/{model.name}"], inputs.settings)
-    merged = inputs["cohort"].split("training", "validation")
-    with blame_model(model.name):
-        model.fit(fitted, merged)
-    return {f"models/{model.name}.json": fitted}

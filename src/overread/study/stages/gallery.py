@@ -16,8 +16,9 @@ from overread.images import SpacingSource
 from overread.marks import ELLIPSE_COLUMNS
 from overread.report import N_TOLD, Description, Example, Gallery, ModelResult, Spread, Subgroup
 from overread.study._cohort import KEYS, Cohort, Split
-from overread.study._settings import Evaluation
+from overread.study._settings import Settings
 from overread.study.intake._columns import measure_spread
+from overread.study.stages.performance import count_draws
 from overread.tables import UNIT_WORDS, LengthUnit
 
 PLACE = ("x", "y", "radius")
@@ -213,7 +214,7 @@ def describe_images(facts: pd.DataFrame, told: Description, unit: LengthUnit = "
 
 
 def evaluate_subgroups(
-    test: Matching, values: Mapping[str, Mapping[str, str]], threshold: float, options: Evaluation, seed: int
+    test: Matching, values: Mapping[str, Mapping[str, str]], threshold: float, settings: Settings
 ) -> list[Subgroup]:
     """Judge the detector in each group of test images; nothing where no score reaches the threshold."""
     if np.isnan(threshold):
@@ -221,8 +222,7 @@ def evaluate_subgroups(
     found = []
     for column, of_image in values.items():
         groups = [of_image[str(image_id)] for image_id in test.image_ids]
-        table = performance_by(
-            test, groups, threshold=threshold, n_bootstrap=options.n_bootstrap, level=options.level, seed=seed
+        found.append(
+            Subgroup(column, performance_by(test, groups, threshold=threshold, **count_draws(settings)))
         )
-        found.append(Subgroup(column, table))
     return found

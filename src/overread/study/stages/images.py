@@ -1,4 +1,4 @@
-"""Every image becomes a shard, or is given up with a reason; then the shards become tables.
+"""Every image becomes a shard, or is skipped with a reason; then the shards become tables.
 
 The first stage keeps its own record, the manifest: only images that are not done yet are worked on.
 """
@@ -30,7 +30,7 @@ from overread.tables import named, outside_the_image, raise_or_warn
 
 # Features of many images are written together, in blocks of 64 MB, so that a part of a column is a write of some size.
 CELLS_AT_ONCE = 2**24
-# A table of one image takes thousands of bytes beside its rows; so many of them are joined early. Set by judgement.
+# A table of one image takes thousands of bytes beside its rows; this many of them are joined early. Set by judgement.
 TABLES_AT_ONCE = 1000
 EMPTY_FILE = digest_of_bytes(b"")
 TABLES = (
@@ -54,7 +54,7 @@ class Workshop:
 
 @dataclass(frozen=True)
 class Shards:
-    """The shards of a run, in the order of the manifest; images that were given up have none."""
+    """The shards of a run, in the order of the manifest; skipped images have none."""
 
     folder: RunFolder
     digests: dict[str, str | None]
@@ -95,7 +95,12 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
         inputs["input/folder"],
         digests,
         pipeline,
-        None if given is None else _candidates_by_image(given),
+        None
+        if given is None
+        else {
+            str(name): rows[list(CANDIDATE_COLUMNS)].reset_index(drop=True)
+            for name, rows in given.groupby("image_id")
+        },
         masks=get_domain(settings.region.kind).find_masks(images, inputs["input/folder"], plain),
     )
     digests.save()
@@ -107,22 +112,16 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
     _refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()
     try:
-        worked = work_on_images(folder, tasks, faults, executor, Versions.of(pipeline), say=workshop.say)
+        entries, n_worked = work_on_images(
+            folder, tasks, faults, executor, Versions.of(pipeline), say=workshop.say
+        )
     finally:
         executor.close()
-    if not any(entry.sha256 for entry in worked.manifest.entries.values()):
+    if not any(entry.sha256 for entry in entries.values()):
         raise InvalidInputError(
             f"{inputs['input/folder']}: not one of {len(tasks)} images could be worked on; see {folder.root}/run.log"
         )
-    return {"manifest.json": worked.n_worked} if worked.n_worked else {}
-
-
-def _candidates_by_image(candidates: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Split a table of candidates by image."""
-    return {
-        str(name): rows[list(CANDIDATE_COLUMNS)].reset_index(drop=True)
-        for name, rows in candidates.groupby("image_id")
-    }
+    return {"manifest.json": n_worked} if n_worked else {}
 
 
 def _refuse_shared_pixels(images: pd.DataFrame, hash_of_image: Mapping[str, str | None]) -> None:
@@ -146,23 +145,14 @@ def _refuse_similar_pictures(images: pd.DataFrame, sketches: Mapping[str, str | 
 
 def shards_view(folder: RunFolder) -> View:
     """Return the view of the shards; it changes when the bytes of a shard do."""
-
-    def make(inputs: Inputs) -> Shards:
-        entries = inputs["manifest.json"]["images"]
-        return Shards(folder, {entry["image_id"]: entry["sha256"] for entry in entries})
-
     return View(
-        "shards", reads=("manifest.json",), make=make, key=lambda shards: list(shards.digests.items())
+        "shards",
+        reads=("manifest.json",),
+        make=lambda inputs: Shards(
+            folder, {entry["image_id"]: entry["sha256"] for entry in inputs["manifest.json"]["images"]}
+        ),
+        key=lambda shards: list(shards.digests.items()),
     )
-
-
-def _list_quarantined(inputs: Inputs) -> list[dict[str, str]]:
-    """List the images that were given up: image_id, kind, reason."""
-    return [
-        {"image_id": entry["image_id"], "kind": str(entry["fault_kind"]), "reason": str(entry["reason"])}
-        for entry in inputs["manifest.json"]["images"]
-        if entry["sha256"] is None
-    ]
 
 
 def places_stage(*, own_candidates: bool) -> Stage:
@@ -208,7 +198,16 @@ def _measure_sides(facts: pd.DataFrame, unit: str) -> tuple[pd.Series[float], pd
     return pd.Series(width, facts.index), pd.Series(height, facts.index)
 
 
-QUARANTINED = View("quarantined", reads=("manifest.json",), make=_list_quarantined, key=list)
+QUARANTINED = View(
+    "quarantined",
+    reads=("manifest.json",),
+    make=lambda inputs: [
+        {"image_id": entry["image_id"], "kind": str(entry["fault_kind"]), "reason": str(entry["reason"])}
+        for entry in inputs["manifest.json"]["images"]
+        if entry["sha256"] is None
+    ],
+    key=list,
+)
 
 
 def gather_stage(*, own_features: bool) -> Stage:

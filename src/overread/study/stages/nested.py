@@ -21,7 +21,7 @@ from overread.study._cohort import KEYS
 from overread.study._settings import Settings
 from overread.study.models.base import Fold, StudyModel
 from overread.study.stages.calibration import choose_model, fit_place_map
-from overread.study.stages.cohort import Folds, make_folds
+from overread.study.stages.cohort import make_folds
 from overread.study.stages.fitting import CHOICE_SETTINGS, blame_model, choose_from_trials, score_held_out
 from overread.study.stages.scores import DETECTOR, SCALES, name_scale, options_of_scale
 from overread.study.stages.stage import Inputs, Made, Stage, View
@@ -36,14 +36,13 @@ def count_outer_folds(split: pd.DataFrame, n_wanted: int) -> int:
     return 0 if (split["split"] == "test").any() else min(n_wanted, split["patient_id"].nunique())
 
 
-def _divide_all(inputs: Inputs) -> Folds:
-    """Divide all patients into outer folds."""
-    settings = inputs.settings
-    return make_folds(inputs["cohort"].unseen, settings.evaluation.outer_folds, settings.seed)
-
-
 OUTER_FOLDS = View(
-    "outer_folds", reads=("cohort",), settings=("evaluation.outer_folds", "seed"), make=_divide_all
+    "outer_folds",
+    reads=("cohort",),
+    settings=("evaluation.outer_folds", "seed"),
+    make=lambda inputs: make_folds(
+        inputs["cohort"].unseen, inputs.settings.evaluation.outer_folds, inputs.settings.seed
+    ),
 )
 
 
@@ -80,7 +79,7 @@ def nested_stages(model: StudyModel, n_folds: int) -> list[Stage]:
 
 
 def _nest_fold(inputs: Inputs, *, model: StudyModel, k: int, file: str) -> Made:
-    """Do one outer fold; where images that were given up leave fewer patients than folds, the last ones are empty."""
+    """Do one outer fold; where skipped images leave fewer patients than folds, the last ones are empty."""
     folds = inputs["outer_folds"]
     if k >= len(folds):
         made: tuple[object, ...] = (_make_empty(COLUMNS), _make_empty(INNER_COLUMNS), None)
@@ -96,7 +95,7 @@ def _make_empty(columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Made:
-    """Put the outer folds of a model together; the column fold says which one a row is of."""
+    """Put the outer folds of a model together; the column fold names that of each row."""
     outside, inside = (
         pd.concat(
             [inputs[f"{file}{end}"].assign(fold=float(k)) for k, file in enumerate(files)], ignore_index=True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from overread.report import (
     write_model_card,
 )
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
-from overread.study._detector import make_detector
+from overread.study._detector import Detector, OperatingPoint
 from overread.study._settings import Settings
+from overread.study.models import MODELS
 from overread.study.stages.stage import Inputs, Made, Stage
 
 # By the kind of the run's figures, which are not the detector's own where all patients trained it.
@@ -67,52 +69,40 @@ def _open_image(images: pd.DataFrame, folder: Path, settings: Settings, image_id
         return None
 
 
-def draw(inputs: Inputs) -> Made:
-    """Draw the figures, as SVG by name."""
-    return {"figures.json": dict(draw_figures(inputs["results.json"], inputs["pictures.json"]))}
-
-
-def _render(inputs: Inputs) -> Made:
-    """Fill the templates of the page."""
-    names = ("results.json", "figures.json", "pictures.json", "head.json")
-    return {"report.html": render_study(*(inputs[name] for name in names))}
-
-
-def _fill_card(inputs: Inputs) -> Made:
-    """Write the model card of the results."""
-    return {CARD_FILE: write_model_card(inputs["results.json"], inputs["head.json"])}
-
-
-def _write_head(inputs: Inputs) -> Made:
-    """Name the run; the date stays as long as the results do."""
-    return {"head.json": head_run(**inputs["names"], results=to_json(inputs["results.json"]))}
-
-
 def detector_stage(wanted: Sequence[str]) -> Stage:
     """Return the stage that makes the supported model's detector; it finds candidates as the run's pipeline did."""
 
     def make(inputs: Inputs) -> Made:
-        name = inputs["supported.json"]["model"]
-        model = inputs[f"models/{name}.json"]
+        name, settings, pipeline = inputs["supported.json"]["model"], inputs.settings, inputs["pipeline"]
+        model, place = inputs[f"models/{name}.json"], f"tuning/{name}_map.json"
         trained, facts = (
             inputs["cohort"].split("training", "validation"),
             inputs["tables/image_facts.parquet"],
         )
         hashes = facts.loc[facts["image_id"].isin(trained.images["image_id"]), "pixel_hash"].astype("str")
-        detector = make_detector(
-            name,
-            model,
-            from_json(ScoreCalibration, inputs[f"tuning/{name}_map.json"], f"tuning/{name}_map.json"),
-            inputs["operating_points.json"],
-            inputs["pipeline"],
-            inputs.settings,
-            TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
-            " ".join(sum_up(inputs["results.json"])),
-            TrainingFingerprints.of(hashes),
-            (
+        wanted = (name, settings.evaluation.thresholds, settings.hits.single_reader)
+        points = [
+            from_json(OperatingPoint, {one.name: point.get(one.name) for one in fields(OperatingPoint)})
+            for point in inputs["operating_points.json"]
+            if (point["model"], point["source"], point["single_reader"]) == wanted
+            and point["threshold"] is not None
+        ]
+        detector = Detector(
+            name=MODELS[name].title,
+            model=model,
+            score_map=from_json(ScoreCalibration, inputs[place], place),
+            operating_points=tuple(sorted(points, key=lambda point: point.fp_target)),
+            domain=pipeline.domain,
+            limit=pipeline.limit,
+            repeats=settings.hits.repeats,
+            trained_on=TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
+            verdict=" ".join(sum_up(inputs["results.json"])),
+            seen=TrainingFingerprints.of(hashes),
+            means=tuple(
                 float(column.mean(dtype=np.float64))
                 for column in trained.features.read_columns(model.support_)
             ),
+            operating_fp=settings.evaluation.find_operating_fp(),
         )
         return {"detector.json": detector.to_bytes()}
 
@@ -134,12 +124,21 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
     )
 
 
-FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)
-HEAD = Stage("head", reads=("results.json", "names"), writes=("head.json",), make=_write_head)
-MODEL_CARD = Stage("model_card", reads=("results.json", "head.json"), writes=(CARD_FILE,), make=_fill_card)
-REPORT = Stage(
-    "report",
-    reads=("results.json", "pictures.json", "figures.json", "head.json"),
-    writes=("report.html",),
-    make=_render,
+def _make_page_stage(name: str, file: str, make: Callable[..., object], *reads: str) -> Stage:
+    """Return a stage whose one file is made of values that are read, in their order."""
+    return Stage(name, reads, (file,), lambda inputs: {file: make(*(inputs[one] for one in reads))})
+
+
+FIGURES = _make_page_stage("figures", "figures.json", draw_figures, "results.json", "pictures.json")
+# The date stays as long as the results do.
+HEAD = _make_page_stage(
+    "head",
+    "head.json",
+    lambda results, names: head_run(**names, results=to_json(results)),
+    "results.json",
+    "names",
+)
+MODEL_CARD = _make_page_stage("model_card", CARD_FILE, write_model_card, "results.json", "head.json")
+REPORT = _make_page_stage(
+    "report", "report.html", render_study, "results.json", "figures.json", "pictures.json", "head.json"
 )

@@ -26,7 +26,6 @@ from overread.froc import (
     MEASURES,
     N_BOOTSTRAP,
     ChanceLevel,
-    FigureEstimate,
     Matching,
     SortedEvents,
     StudySize,
@@ -54,7 +53,7 @@ from overread.study.stages.scores import SOURCES, MatchedScores, Treatment
 from overread.study.stages.stage import Inputs
 from overread.truth import FEWEST_READINGS, MergeOptions, merge_objects
 
-# An interval of 30 points says little about a detector; below so many objects even its width is not known.
+# An interval of 30 points says little about a detector; below this many objects even its width is not known.
 WIDEST_HALF_WIDTH = 0.15
 FEWEST_OBJECTS = 30
 # How far below the median reader a detector that keeps up may be, in points of sensitivity. No standard says it; chosen
@@ -147,6 +146,12 @@ BAND = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 
 SLIDER = tuple(round(0.05 * step, 2) for step in range(61))
 
 
+def count_draws(settings: Settings) -> dict[str, Any]:
+    """Return the draws of an interval and its level as the parameters by which they are known everywhere."""
+    options = settings.evaluation
+    return {"n_bootstrap": options.n_bootstrap, "seed": settings.seed, "level": options.level}
+
+
 def evaluate_counting(scores: MatchedScores, treatment: Treatment, inputs: Inputs) -> Counted:
     """Measure one model under one treatment of single-reader GTs."""
     settings = inputs.settings
@@ -178,7 +183,10 @@ def _evaluate_set(matching: Matching, settings: Settings, steps: Sequence[float]
         n_positive_images_reached=curve.n_positive_images_reached,
         curve=keep_corners(curve.to_frame()),
         band=band.intervals(options.level),
-        figures=_evaluate_figures(matching, settings),
+        # As `overread froc` gives them; none where there is nothing to find.
+        figures=tuple(estimate_figures(matching, whole_curve_figures(matching), **count_draws(settings)))
+        if matching.n_gts
+        else (),
     )
 
 
@@ -191,22 +199,6 @@ def keep_corners(curve: pd.DataFrame) -> pd.DataFrame:
     kept[:-1] |= changes[1:]
     kept[[0, -1]] = True
     return curve[kept]
-
-
-def _evaluate_figures(matching: Matching, settings: Settings) -> tuple[FigureEstimate, ...]:
-    """Whole-curve figures of merit, as `overread froc` gives them; none where there is nothing to find."""
-    if not matching.n_gts:
-        return ()
-    options = settings.evaluation
-    return tuple(
-        estimate_figures(
-            matching,
-            whole_curve_figures(matching),
-            n_bootstrap=options.n_bootstrap,
-            level=options.level,
-            seed=settings.seed,
-        )
-    )
 
 
 def _evaluate_locked(matched: MatchedScores, settings: Settings) -> pd.DataFrame:
@@ -237,12 +229,9 @@ def plan_test_set(test: Matching, threshold: float, settings: Settings) -> Study
     """Return the test set that would know the sensitivity as well as the page's advice has it."""
     if not test.n_gts or np.isnan(threshold):
         return None
-    options = settings.evaluation
-    pilot = pilot_sensitivity(
-        test, threshold=threshold, n_bootstrap=options.n_bootstrap, seed=settings.seed, level=options.level
-    )
+    pilot = pilot_sensitivity(test, threshold=threshold, **count_draws(settings))
     # A small pilot may have been lucky or unlucky: the advice is for the worst that its interval allows.
-    return pilot.cautious_size_for(WANTED_HALF_WIDTH, level=options.level)
+    return pilot.cautious_size_for(WANTED_HALF_WIDTH, level=settings.evaluation.level)
 
 
 def _evaluate_by_size(matched: MatchedScores, settings: Settings) -> pd.DataFrame:
@@ -256,15 +245,7 @@ def _evaluate_by_size(matched: MatchedScores, settings: Settings) -> pd.DataFram
     bins = [*options.size_bins]
     # Sizes beyond the last edge belong to the last bin; none may be lost.
     sizes = np.clip(lesion_sizes(test), bins[0], np.nextafter(bins[-1], 0))
-    table = sensitivity_by(
-        test,
-        sizes,
-        threshold=own[target],
-        bins=bins,
-        n_bootstrap=options.n_bootstrap,
-        level=options.level,
-        seed=settings.seed,
-    )
+    table = sensitivity_by(test, sizes, threshold=own[target], bins=bins, **count_draws(settings))
     table.insert(0, "fp_target", target)
     return table
 
