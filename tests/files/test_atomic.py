@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from overread.errors import StorageError
-from overread.files import unfinished_files, write_atomically, write_parts_atomically, write_together
+from overread.files import unfinished_files, write_atomically, write_together
 from overread.files._atomic import MARKER
 
 
@@ -57,7 +57,7 @@ def test_a_content_in_blocks_is_made_while_it_is_written(tmp_path):
             seen.append((tmp_path / "a.bin").exists())
             yield block
 
-    assert write_parts_atomically(tmp_path / "a.bin", blocks()).read_bytes() == b"onetwo"
+    assert write_atomically(tmp_path / "a.bin", blocks()).read_bytes() == b"onetwo"
     assert seen == [False] * 3
 
 
@@ -69,7 +69,7 @@ def test_blocks_that_end_in_an_error_leave_the_old_file_and_no_rest(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        write_parts_atomically(path, blocks())
+        write_atomically(path, blocks())
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

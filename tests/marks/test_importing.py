@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -127,11 +128,11 @@ def test_every_format_has_a_row_and_a_convention():
 
 
 def test_the_options_of_the_registry_are_those_of_the_modules():
-    types = {"str": str, "float": float, "Path": Path, "bool": bool}
     for entry in FORMATS.values():
         module = importlib.import_module(f"overread.marks.formats.{entry.reader}")
+        hints = get_type_hints(module.read)
         own = {
-            name: types[str(parameter.annotation).removesuffix(" | None")]
+            name: next(iter(get_args(hints[name])), hints[name])
             for name, parameter in inspect.signature(module.read).parameters.items()
             if parameter.kind is parameter.KEYWORD_ONLY and name not in ("spacings", "reader")
         }

@@ -7,7 +7,7 @@ import shapely
 
 from overread.marks import Ellipse
 from overread.truth import MergeOptions, merge_marks
-from overread.truth._outlines import mean_ellipses, outline_spread
+from overread.truth._mark_arrays import mean_ellipses, outline_spread
 
 COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 

@@ -8,7 +8,7 @@ import shapely
 
 from overread.marks import Ellipse
 from overread.truth import MergeOptions
-from overread.truth._pairs import hitting_pairs, overlapping_pairs, thresholds
+from overread.truth._mark_arrays import hitting_pairs, overlapping_pairs, thresholds
 
 OPTIONS = [
     MergeOptions(),

@@ -12,12 +12,10 @@ from sklearn.cluster import DBSCAN
 from overread.errors import InvalidInputError
 from overread.marks import ELLIPSE_COLUMNS
 from overread.truth import MergeOptions, merge_marks, rules
-from overread.truth._mark_arrays import MarkArrays
+from overread.truth._grouping import GroupingRule, find_rule, list_rules
+from overread.truth._mark_arrays import MarkArrays, overlapping_pairs
 from overread.truth._merging import find_pairs
-from overread.truth._pairs import overlapping_pairs
-from overread.truth.rules import GroupingRule, find_rule, list_rules
-from overread.truth.rules.dbscan import density_clusters
-from overread.truth.rules.star import stars
+from overread.truth._rules import density_clusters, stars
 
 
 def crowded_marks(seed, n):

@@ -5,8 +5,6 @@ gives every row as many cells as the header, and text that is not UTF-8 is taken
 both are said in the notes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

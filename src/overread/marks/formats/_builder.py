@@ -3,8 +3,6 @@
 What an import leaves out: counted by kind, named with the option that takes it, never silent.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import Counter, defaultdict
@@ -12,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -67,7 +65,7 @@ class Spacings:
         *,
         others_go: bool = False,
         scale: float | None = None,
-    ) -> Spacings:
+    ) -> Self:
         """Spacings from a number, a pair (x, y), an images table, or both, where the table wins."""
         pair = None if mm_per_px is None else _pair_of(mm_per_px)
         if scale is not None and not 0 < scale < math.inf:

@@ -23,8 +23,6 @@ Facts of the formats, each from the tool's own source:
   array, from one before the first pixel to one past the last: pixels a..b are written [a - 1, b + 1].
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ counted, and an image that holds nothing else is no reading without marks. A sha
 ``certainty`` is the mark's confidence, on the scale that it has.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -48,11 +46,7 @@ def read(
     """
     if polygons not in (None, "ellipse"):
         raise UsageError(f"--polygons {polygons}: polygons become an ellipse, or are left out")
-    root = read_xml(path)
-    if local_name(root) != "annotations":
-        raise FormatError(
-            f"{path}: the root is <{local_name(root)}>, not <annotations>: no CVAT for images file"
-        )
+    root = read_xml(path, ["annotations"], "CVAT for images")
     if any(local_name(child) == "track" for child in root):
         raise FormatError(f"{path}: holds tracks (CVAT for video); export it as CVAT for images 1.1")
     builder = MarkSetBuilder(str(path), spacings or Spacings())

