@@ -166,7 +166,7 @@ def test_near_pairs_are_those_of_a_plain_search(seed):
 
 def test_overlaps_are_found_once_however_many_readers_there_are(monkeypatch):
     """What hits what among all marks is asked once, not once for each reader who is left out."""
-    import overread.truth._pairs as pairs_module
+    import overread.truth._mark_arrays as pairs_module
 
     asked = []
     areas = pairs_module.overlap_areas

@@ -11,7 +11,7 @@ from sklearn.cluster import DBSCAN
 
 from overread.errors import InvalidInputError
 from overread.marks import ELLIPSE_COLUMNS
-from overread.truth import MergeOptions, merge_marks, rules
+from overread.truth import MergeOptions, _grouping, merge_marks
 from overread.truth._grouping import GroupingRule, find_rule, list_rules
 from overread.truth._mark_arrays import MarkArrays, overlapping_pairs
 from overread.truth._merging import find_pairs
@@ -180,7 +180,7 @@ def test_linkage_joins_the_most_similar_groups_first(seed):
 
 def add_entry_point(monkeypatch, value):
     monkeypatch.setattr(
-        rules,
+        _grouping,
         "entry_points",
         lambda group: EntryPoints([EntryPoint("alone", value, group)]).select(group=group),
     )
