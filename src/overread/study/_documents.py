@@ -111,11 +111,11 @@ def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, ki
     }
     written = []
     if kinds.sr:
-        from overread.marks.formats import dicom_sr_writer
+        from overread.marks.formats._dicom_writers import write_sr
 
-        written += dicom_sr_writer.write(mark_set, out, **given)
+        written += write_sr(mark_set, out, **given)
     if kinds.gsps:
-        from overread.marks.formats import gsps_writer
+        from overread.marks.formats._dicom_writers import write_gsps
 
-        written += gsps_writer.write(mark_set, out, ranked=True, **given)
+        written += write_gsps(mark_set, out, ranked=True, **given)
     return written

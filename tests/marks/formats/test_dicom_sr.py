@@ -15,11 +15,12 @@ from dicom_marks import COLUMNS, complaints, make_image
 from overread.errors import FormatError, TableError, UsageError
 from overread.marks import MarkSet, Spacings, rescale_ellipses
 from overread.marks.formats import _dicom_documents as dicom_documents
-from overread.marks.formats import dicom_sr, dicom_sr_writer
+from overread.marks.formats import dicom_sr
+from overread.marks.formats._dicom_writers import write_sr
 
 
 def write_and_read(mark_set: MarkSet, folder: Path, geometry: str) -> tuple[list[Path], list[MarkSet]]:
-    paths = dicom_sr_writer.write(mark_set, folder / geometry, images_folder=folder, geometry=geometry)
+    paths = write_sr(mark_set, folder / geometry, images_folder=folder, geometry=geometry)
     return paths, [dicom_sr.read(path, spacings=Spacings.of(images=mark_set.images)) for path in paths]
 
 

@@ -14,11 +14,12 @@ from pydicom.dataset import Dataset
 from dicom_marks import COLUMNS, complaints, make_image, make_mark_set
 from overread.errors import FormatError, TableError
 from overread.marks import MarkSet, Spacings, combine, read_marks
-from overread.marks.formats import dicom_sr_writer, gsps, gsps_writer
+from overread.marks.formats import gsps
+from overread.marks.formats._dicom_writers import write_gsps, write_sr
 
 
 def write(mark_set: MarkSet, folder: Path, **options) -> list[Path]:
-    return gsps_writer.write(mark_set, folder / "states", images_folder=folder, **options)
+    return write_gsps(mark_set, folder / "states", images_folder=folder, **options)
 
 
 def edited(path: Path, change) -> Path:
@@ -53,7 +54,7 @@ def test_marks_that_float32_holds_come_back_exactly(mark_set, tmp_path):
 
 def test_the_format_is_known_by_the_content(mark_set, tmp_path):
     state = write(mark_set, tmp_path)[0]
-    report = dicom_sr_writer.write(mark_set, tmp_path / "reports", images_folder=tmp_path)[0]
+    report = write_sr(mark_set, tmp_path / "reports", images_folder=tmp_path)[0]
     for path in (state, report):
         found = read_marks(path, images=mark_set.images)
         assert set(found.marks["reader_id"]) == {"R1"}
@@ -242,7 +243,7 @@ WAYS_TO_GREY = {
 
 
 @pytest.mark.parametrize("way", WAYS_TO_GREY)
-@pytest.mark.parametrize("writer", [gsps_writer, dicom_sr_writer])
+@pytest.mark.parametrize("writer", [write_gsps, write_sr])
 def test_no_text_of_the_image_is_in_an_anonymous_document(tmp_path, way, writer):
     mark_set = make_mark_set(tmp_path)
     for name, uid in (("a", "1.2.3.4"), ("b", "1.2.3.5")):
@@ -251,9 +252,9 @@ def test_no_text_of_the_image_is_in_an_anonymous_document(tmp_path, way, writer)
     found = {}
     for anonymous in (False, True):
         out = tmp_path / str(anonymous)
-        files = writer.write(mark_set, out, images_folder=tmp_path, anonymous=anonymous)
+        files = writer(mark_set, out, images_folder=tmp_path, anonymous=anonymous)
         found[anonymous] = b"".join(file.read_bytes() for file in files)
         assert not anonymous or [complaint for file in files for complaint in complaints(file)] == []
     assert CANARY.encode() not in found[True]
-    if writer is gsps_writer and way not in ("modality table", "window function"):  # these are never repeated
+    if writer is write_gsps and way not in ("modality table", "window function"):  # these are never repeated
         assert CANARY.encode() in found[False], "the test would not notice"
