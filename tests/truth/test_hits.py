@@ -63,6 +63,12 @@ def random_tables(seed, n_candidates=300, n_truth=30, n_images=6):
     return candidates, truth
 
 
+def discs(image_ids, radius):
+    """GTs at the origin."""
+    place = {"x_mm": 0.0, "y_mm": 0.0, "semi_major_mm": radius, "semi_minor_mm": radius, "angle_deg": 0.0}
+    return pd.DataFrame({"image_id": image_ids} | place)
+
+
 def shape(x, y, a, b, angle):
     return shapely.Polygon(Ellipse(x, y, a, b, angle).outline(2048))
 
@@ -106,17 +112,7 @@ def test_hits_follow_the_definition(rule):
 
 def test_distance_is_over_the_equal_area_diameter():
     candidates = pd.DataFrame({"image_id": ["a"], "x_mm": [3.0], "y_mm": [4.0]})
-    truth = pd.DataFrame(
-        {
-            "image_id": ["a"],
-            "x_mm": 0.0,
-            "y_mm": 0.0,
-            "semi_major_mm": 8.0,
-            "semi_minor_mm": 8.0,
-            "angle_deg": 0.0,
-        }
-    )
-    assert candidate_hits(candidates, truth)["distance"].tolist() == [5 / 16]
+    assert candidate_hits(candidates, discs(["a"], 8.0))["distance"].tolist() == [5 / 16]
 
 
 def test_rows_are_positions_whatever_the_index():
@@ -129,17 +125,8 @@ def test_rows_are_positions_whatever_the_index():
 
 def test_ids_are_compared_exactly():
     candidates = pd.DataFrame({"image_id": ["00123", "1.10", "NA"], "x_mm": 0.0, "y_mm": 0.0})
-    truth = pd.DataFrame(
-        {
-            "image_id": ["123", "1.1", "NA"],
-            "x_mm": 0.0,
-            "y_mm": 0.0,
-            "semi_major_mm": 9.0,
-            "semi_minor_mm": 9.0,
-            "angle_deg": 0.0,
-        }
-    )
-    assert candidate_hits(candidates, truth)[["candidate_row", "truth_row"]].to_numpy().tolist() == [[2, 2]]
+    hits = candidate_hits(candidates, discs(["123", "1.1", "NA"], 9.0))
+    assert hits[["candidate_row", "truth_row"]].to_numpy().tolist() == [[2, 2]]
 
 
 def test_empty_tables_give_no_hits():

@@ -10,8 +10,9 @@ from pydicom.dataset import Dataset
 
 from dicom_marks import complaints, make_image
 from overread.errors import FormatError, InvalidInputError, TableError
-from overread.marks import MarkSet
+from overread.marks import MarkSet, Spacings
 from overread.marks.formats import _dicom_documents as dicom_documents
+from overread.marks.formats import dicom_sr, gsps
 from overread.marks.formats._dicom_writers import write_gsps, write_sr
 
 WRITERS = {"sr": write_sr, "gsps": write_gsps}
@@ -169,6 +170,16 @@ def test_a_long_name_still_makes_a_series_description(mark_set, tmp_path):
     last = dcmread(paths[-1])
     assert last.SeriesDescription == "Overread SR: marks of ab" + "x" * 40
     assert last.SeriesNumber == 91001 + mark_set.readings["reader_id"].nunique()
+
+
+@pytest.mark.parametrize(("kind", "read", "step"), [("sr", dicom_sr.read, 97), ("gsps", gsps.read, 211)])
+def test_every_truncation_is_refused(mark_set, tmp_path, kind, read, step):
+    raw = WRITERS[kind](mark_set, tmp_path / "out", images_folder=tmp_path)[0].read_bytes()
+    cut, spacings = tmp_path / "cut.dcm", Spacings.of(images=mark_set.images)
+    for length in range(0, len(raw), step):
+        cut.write_bytes(raw[:length])
+        with pytest.raises(FormatError, match=r"cut\.dcm"):
+            read(cut, spacings=spacings)
 
 
 def test_flags_agree(mark_set, tmp_path):

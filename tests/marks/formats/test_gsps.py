@@ -13,7 +13,7 @@ from pydicom.dataset import Dataset
 
 from dicom_marks import COLUMNS, complaints, make_image, make_mark_set
 from overread.errors import FormatError, TableError
-from overread.marks import MarkSet, Spacings, combine, read_marks
+from overread.marks import MarkSet, Spacings, read_marks
 from overread.marks.formats import gsps
 from overread.marks.formats._dicom_writers import write_gsps, write_sr
 
@@ -28,18 +28,6 @@ def edited(path: Path, change) -> Path:
     target = path.parent / "edited.dcm"
     state.save_as(target)
     return target
-
-
-def test_there_and_back_to_float32(mark_set, tmp_path):
-    spacings = Spacings.of(images=mark_set.images)
-    found = combine([gsps.read(path, spacings=spacings) for path in write(mark_set, tmp_path)])
-    exact = ["image_id", "reader_id", "mark_id", "label"]
-    assert found.marks[exact].to_numpy().tolist() == mark_set.marks[exact].to_numpy().tolist()
-    np.testing.assert_array_equal(found.marks["confidence"], mark_set.marks["confidence"])
-    # 2000 px in float32 have steps of 1.2e-4 px, that is 2.4e-5 mm.
-    np.testing.assert_allclose(found.marks[COLUMNS[:4]], mark_set.marks[COLUMNS[:4]], atol=5e-5)
-    np.testing.assert_allclose(found.marks["angle_deg"], mark_set.marks["angle_deg"], atol=2e-3)
-    assert found.readings.to_numpy().tolist() == mark_set.readings.to_numpy().tolist()
 
 
 def test_marks_that_float32_holds_come_back_exactly(mark_set, tmp_path):
@@ -110,15 +98,9 @@ def test_states_that_say_nothing_usable(mark_set, tmp_path, change, words):
         gsps.read(path, spacings=Spacings.of(images=mark_set.images))
 
 
-def test_other_files_and_truncations_are_refused(mark_set, tmp_path):
+def test_other_files_are_refused(tmp_path, mark_set):
     with pytest.raises(FormatError, match="no grayscale presentation state"):
         gsps.read(tmp_path / "a.dcm")
-    raw = write(mark_set, tmp_path)[0].read_bytes()
-    cut = tmp_path / "cut.dcm"
-    for length in range(0, len(raw), 211):
-        cut.write_bytes(raw[:length])
-        with pytest.raises(FormatError, match=r"cut\.dcm"):
-            gsps.read(cut, spacings=Spacings.of(images=mark_set.images))
 
 
 def test_words_that_are_not_ours_are_no_label(mark_set, tmp_path):
