@@ -184,10 +184,7 @@ def test_a_new_rule_leaves_the_records_of_the_others_alone(scope):
     assert Counting(rule=scope["rule"]).rule_record()["slack"] == 2.0
 
 
-RULES_IN_MM = [
-    rule.in_unit("mm")
-    for rule in (HIT, STRICT_HIT, EllipseHit(margin=3.0), DistanceHit(9.0), OverlapHit(0.1))
-]
+RULES_IN_MM = [rule.in_unit("mm") for rule in RULES]
 
 
 @pytest.mark.parametrize(

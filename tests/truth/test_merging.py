@@ -314,21 +314,11 @@ def test_a_mark_or_reading_listed_twice_is_refused():
         merge_marks(marks, pd.concat([readings, readings[:1]]))
 
 
-MARK_COLUMNS = [
-    "image_id",
-    "reader_id",
-    "mark_id",
-    "x_mm",
-    "y_mm",
-    "semi_major_mm",
-    "semi_minor_mm",
-    "angle_deg",
-]
 VOTES = MergeOptions(nested="votes")
 
 
 def make_marks(*rows):
-    marks = pd.DataFrame(rows, columns=MARK_COLUMNS[1:]).assign(image_id="a")[MARK_COLUMNS]
+    marks = pd.DataFrame(rows, columns=COLUMNS[1:]).assign(image_id="a")[COLUMNS]
     return marks, pd.DataFrame({"image_id": "a", "reader_id": list("ABCD")})
 
 
@@ -358,7 +348,7 @@ def test_without_votes_nothing_changes_but_readers():
         merge_marks(*RING_AND_LESIONS, options=options).sort_values("truth_id").reset_index(drop=True)
         for options in (MergeOptions(), VOTES)
     )
-    same = ["image_id", "truth_id", *MARK_COLUMNS[3:], "n_marks", "n_readings", "mark_ids"]
+    same = ["image_id", "truth_id", *COLUMNS[3:], "n_marks", "n_readings", "mark_ids"]
     pd.testing.assert_frame_equal(plain[same], nested[same])
     assert "nested_mark_ids" not in plain
 
@@ -399,7 +389,7 @@ def test_votes_are_those_of_a_plain_search(seed):
         for number in range(rng.integers(1, 14)):
             major = np.exp(rng.normal(1.5, 0.9))
             rows.append((image, rng.choice(list("ABCD")), f"{number}", *rng.uniform(0, 60, 2), major))
-    marks = pd.DataFrame(rows, columns=MARK_COLUMNS[:6])
+    marks = pd.DataFrame(rows, columns=COLUMNS[:6])
     marks["semi_minor_mm"] = marks["semi_major_mm"] * rng.uniform(0.3, 1, len(marks))
     marks["angle_deg"] = rng.uniform(0, 180, len(marks))
     readings = pd.DataFrame([(i, r) for i in "ab" for r in "ABCD"], columns=["image_id", "reader_id"])
