@@ -340,7 +340,7 @@ def run_clusters(data: GoldSet, clusters: set[tuple[str, ...]]) -> list[dict[str
 
 def row_of(name: str, options: MergeOptions, quality: float | None) -> dict[str, Any]:
     """Name of a rule with its threshold, and the agreement of held-out readers."""
-    from overread.truth.rules import find_rule
+    from overread.truth._grouping import find_rule
 
     option = find_rule(options.method).threshold
     return {"rule": name, "threshold": None if option is None else getattr(options, option), "Q": quality}

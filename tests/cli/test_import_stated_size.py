@@ -5,7 +5,6 @@ follow from the image alone, whatever the copy's size.
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,9 @@ SIZE = (500, 610)
 MM = 0.7
 CENTRE, RADII = (0.5, 0.3), (0.04, 0.02)
 EXPECTED = [CENTRE[0] * 500 * MM, CENTRE[1] * 610 * MM, RADII[0] * 500 * MM, RADII[1] * 610 * MM]
+PERCENT = dict(
+    zip(("x", "y", "radiusX", "radiusY"), [100 * share for share in (*CENTRE, *RADII)], strict=True)
+)
 Size = tuple[float, float]
 
 
@@ -51,14 +53,7 @@ def label_studio(folder: Path, size: Size) -> list[str]:
         "original_width": size[0],
         "original_height": size[1],
         "image_rotation": 0,
-        "value": {
-            "x": CENTRE[0] * 100,
-            "y": CENTRE[1] * 100,
-            "radiusX": RADII[0] * 100,
-            "radiusY": RADII[1] * 100,
-            "rotation": 0,
-            "ellipselabels": ["Nodule"],
-        },
+        "value": PERCENT | {"rotation": 0, "ellipselabels": ["Nodule"]},
     }
     task = {
         "id": 1,
@@ -70,14 +65,7 @@ def label_studio(folder: Path, size: Size) -> list[str]:
 
 
 def json_min(folder: Path, size: Size) -> list[str]:
-    region = {
-        "x": CENTRE[0] * 100,
-        "y": CENTRE[1] * 100,
-        "radiusX": RADII[0] * 100,
-        "radiusY": RADII[1] * 100,
-        "original_width": size[0],
-        "original_height": size[1],
-    }
+    region = PERCENT | {"original_width": size[0], "original_height": size[1]}
     record = {"image": "case1.png", "annotation_id": 1, "annotator": 3, "label": [region]}
     (folder / "min.json").write_text(json.dumps([record]))
     return [str(folder / "min.json"), "--format", "label-studio", "--not-rotated"]
@@ -126,19 +114,23 @@ def sheet_in_percent(folder: Path, size: Size) -> list[str]:
     return sheet(folder, size, "percent")
 
 
-FORMATS: list[Callable[[Path, Size], list[str]]] = [
-    label_studio,
-    json_min,
-    coco,
-    cvat,
-    voc,
-    sheet,
-    sheet_in_percent,
-]
+FORMATS = [label_studio, json_min, coco, cvat, voc, sheet, sheet_in_percent]
 
 
-@pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
-@pytest.mark.parametrize("size", [(500, 610), (250, 305), (1000, 1220), (333, 406)])
+def every_format(*sizes: Size) -> pytest.MarkDecorator:
+    """Each format with the first size, one of them with every size; the other pairs are slow together."""
+    pairs = [(write, size) for write in FORMATS for size in sizes]
+    daily = [write is cvat or size == sizes[0] for write, size in pairs]
+    return pytest.mark.parametrize(
+        ("write", "size"),
+        [
+            pytest.param(*pair, marks=() if often else pytest.mark.slow, id=f"{pair[0].__name__}-{pair[1]}")
+            for pair, often in zip(pairs, daily, strict=True)
+        ],
+    )
+
+
+@every_format((250, 305), (500, 610), (1000, 1220), (333, 406))
 def test_marks_of_a_scaled_copy_are_scaled_to_the_image_and_that_is_said_once(study, capsys, write, size):
     assert import_into(study, *write(study.parent, size)) == 0
     mark = read_folder(study).marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]].to_numpy()
@@ -148,8 +140,7 @@ def test_marks_of_a_scaled_copy_are_scaled_to_the_image_and_that_is_said_once(st
     assert (f"from {size[0]} x {size[1]} to 500 x 610 px" in said) == (size != SIZE)
 
 
-@pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
-@pytest.mark.parametrize("size", [(610, 500), (250, 400)])
+@every_format((610, 500), (250, 400))
 def test_a_size_that_is_no_scaled_copy_is_refused_by_name(study, capsys, write, size):
     assert import_into(study, *write(study.parent, size)) == 4
     said = capsys.readouterr().err

@@ -16,7 +16,7 @@ from pydicom.uid import ExplicitVRLittleEndian, generate_uid
 from dicom_marks import make_image, make_mark_set
 from overread.cli import main
 from overread.marks import read_folder
-from overread.marks.formats import gsps_writer
+from overread.marks.formats._dicom_writers import write_gsps
 
 UID = "1.2.3.4"
 SPACING = 0.5
@@ -246,7 +246,7 @@ def compound_ellipse() -> Dataset:
 @pytest.mark.parametrize("what", ["text", "compound graphics", "overlay"])
 def test_a_presentation_state_of_other_drawings_is_no_negative_reading(tmp_path, capsys, what):
     marks = make_mark_set(tmp_path)
-    path = gsps_writer.write(marks, tmp_path / "states", images_folder=tmp_path)[0]
+    path = write_gsps(marks, tmp_path / "states", images_folder=tmp_path)[0]
     state = dcmread(path)
     annotation = state.GraphicAnnotationSequence[0]
     del annotation.GraphicObjectSequence

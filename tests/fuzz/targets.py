@@ -218,7 +218,7 @@ def one_mark() -> MarkSet:
 
 def report_seeds() -> list[bytes]:
     """A structured report, as `overread detect --sr` writes it."""
-    from overread.marks.formats.dicom_sr_writer import write
+    from overread.marks.formats._dicom_writers import write_sr as write
 
     (path,) = write(one_mark(), Path("sr"), images_folder=Path())
     return [path.read_bytes()]
@@ -273,7 +273,7 @@ def part_seeds() -> list[bytes]:
 
 def state_seeds() -> list[bytes]:
     """A presentation state, as `overread detect --gsps` writes it."""
-    from overread.marks.formats.gsps_writer import write
+    from overread.marks.formats._dicom_writers import write_gsps as write
 
     mark_set = one_mark()
     (path,) = write(mark_set, Path("gsps"), images_folder=Path())

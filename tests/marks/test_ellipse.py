@@ -1,4 +1,9 @@
-"""Ellipses and their overlap, against 60-digit arithmetic and shapely polygons."""
+"""Ellipses and their overlap, against 60-digit arithmetic and shapely polygons.
+
+Outlines and ellipses.
+
+Ellipses keep their points when the plane is scaled.
+"""
 
 import math
 
@@ -8,9 +13,13 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from shapely import contains_xy
+from shapely.geometry import Polygon
 
-from overread.errors import InvalidInputError
-from overread.marks import Ellipse, normalized_ellipses, overlap_area, overlap_areas
+from overread.errors import FormatError, InvalidInputError
+from overread.marks import Ellipse, normalized_ellipses, overlap_area, overlap_areas, rescale_ellipses
+from overread.marks._ellipse import _polygon_moments, ellipse_of_outline, ellipses_of_matrices
 
 KINDS = (
     "generic",
@@ -300,3 +309,126 @@ def test_ellipse_of_a_box_fills_it():
 
 def test_size_is_the_equal_area_diameter():
     assert Ellipse(0, 0, 8, 2).diameter == 8.0
+
+
+@given(
+    st.floats(0, 3000),
+    st.floats(0, 3000),
+    st.floats(1, 200),
+    st.floats(0.05, 0.95),
+    st.floats(0, 179),
+    st.integers(5, 64),
+)
+@settings(deadline=None, max_examples=100, derandomize=True)
+def test_an_ellipses_own_outline_gives_it_back(x, y, a, ratio, angle, points):
+    back = ellipse_of_outline(Ellipse(x, y, a, a * ratio, angle).outline(points))
+    assert back.centre == pytest.approx((x, y), abs=1e-9)
+    assert back.semi_axes == pytest.approx((a, a * ratio), rel=1e-7)
+    assert np.sin(np.deg2rad(back.angle_deg - angle)) == pytest.approx(0, abs=1e-6)
+
+
+def test_moments_of_a_polygon_against_a_grid():
+    points = np.array([[0, 0], [8, 1], [9, 5], [4, 9], [1, 6]], float)
+    centre, covariance = _polygon_moments(points)
+    polygon = Polygon(points)
+    assert centre == pytest.approx(np.array(polygon.centroid.coords[0]))
+    grid = np.stack(np.meshgrid(*[(np.arange(0, 9, 0.01) + 0.005)] * 2), -1).reshape(-1, 2)
+    inside = grid[contains_xy(polygon, grid[:, 0], grid[:, 1])]
+    assert covariance == pytest.approx(np.cov(inside.T, bias=True), abs=5e-3)
+
+
+def test_a_drawn_outline_gets_the_ellipse_of_its_area():
+    """A rectangle w x h has semi-axes w/sqrt(3) and h/sqrt(3), whichever way round it is drawn."""
+    corners = np.array([[10, 20], [16, 20], [16, 22], [10, 22]], float)
+    for points in (corners, corners[::-1]):
+        ellipse = ellipse_of_outline(points)
+        assert ellipse.centre == pytest.approx((13, 21))
+        assert ellipse.semi_axes == pytest.approx((6 / 3**0.5, 2 / 3**0.5))
+        assert ellipse.angle_deg == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    "points", [[[0, 0], [1, 1]], [[0, 0], [1, 1], [2, 2]], [[1, 1]] * 5, [[0, 0], [2, 2], [2, 0], [0, 2]]]
+)
+def test_outlines_without_area_are_refused(points):
+    with pytest.raises(FormatError, match="outline"):
+        ellipse_of_outline(np.array(points, float))
+
+
+side_lengths = st.floats(0.1, 100)
+angles = st.floats(-720, 720)
+spacings = st.floats(0.05, 2)
+
+
+def boundary(row: np.ndarray) -> np.ndarray:
+    x, y, a, b, angle = row
+    t = np.linspace(0, 2 * np.pi, 37)
+    turn = np.deg2rad(angle)
+    along, across = np.array([np.cos(turn), np.sin(turn)]), np.array([-np.sin(turn), np.cos(turn)])
+    return np.array([x, y]) + a * np.outer(np.cos(t), along) + b * np.outer(np.sin(t), across)
+
+
+def level(row: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """((u.d)/a)^2 + ((v.d)/b)^2, which is 1 on the ellipse."""
+    x, y, a, b, angle = row
+    turn = np.deg2rad(angle)
+    dx, dy = points[:, 0] - x, points[:, 1] - y
+    along, across = dx * np.cos(turn) + dy * np.sin(turn), -dx * np.sin(turn) + dy * np.cos(turn)
+    return (along / a) ** 2 + (across / b) ** 2
+
+
+@given(
+    x=st.floats(-500, 500),
+    y=st.floats(-500, 500),
+    a=side_lengths,
+    b=side_lengths,
+    angle=angles,
+    sx=spacings,
+    sy=spacings,
+)
+@settings(deadline=None, max_examples=200, derandomize=True)
+def test_scaled_points_lie_on_the_scaled_ellipse(x, y, a, b, angle, sx, sy):
+    row = np.array([x, y, a, b, angle])
+    scaled = rescale_ellipses([row], sx, sy)[0]
+    assert_allclose(level(scaled, boundary(row) * [sx, sy]), 1, rtol=1e-7)
+    assert scaled[2] >= scaled[3] > 0
+    assert 0 <= scaled[4] < 180
+    assert_allclose(scaled[2] * scaled[3], a * b * sx * sy, rtol=1e-12)
+
+
+@given(a=side_lengths, b=side_lengths, angle=angles, sx=spacings, sy=spacings)
+@settings(deadline=None, max_examples=100, derandomize=True)
+def test_there_and_back_gives_the_same_points(a, b, angle, sx, sy):
+    row = np.array([10.0, 20.0, a, b, angle])
+    back = rescale_ellipses(rescale_ellipses([row], sx, sy), 1 / sx, 1 / sy)[0]
+    assert_allclose(level(back, boundary(row)), 1, rtol=1e-6)
+
+
+def test_square_pixels_lose_no_digit():
+    row = [1.1, 2.2, 3.3, 1.7, 33.3]
+    assert rescale_ellipses([row], 2.0, 2.0)[0].tolist() == [2.2, 4.4, 6.6, 3.4, 33.3]
+
+
+def test_unequal_spacings_turn_and_stretch():
+    """A circle becomes an upright ellipse; an ellipse at 45 degrees turns towards the longer spacing."""
+    assert_allclose(rescale_ellipses([[0, 0, 1, 1, 0]], 0.1, 0.2)[0], [0, 0, 0.2, 0.1, 90])
+    turned = rescale_ellipses([[0, 0, 2, 1, 45]], 1.0, 2.0)[0]
+    matrix = np.diag([1.0, 2.0]) @ np.array([[1, -1], [1, 1]]) / np.sqrt(2) @ np.diag([2.0, 1.0])
+    left, singular, _ = np.linalg.svd(matrix)
+    assert_allclose(turned[2:4], singular)
+    assert_allclose(turned[4], np.rad2deg(np.arctan2(left[1, 0], left[0, 0])) % 180)
+
+
+def test_matrices_against_singular_values():
+    matrices = np.random.default_rng(0).normal(size=(50, 2, 2))
+    rows = ellipses_of_matrices(np.zeros((50, 2)), matrices)
+    assert_allclose(rows[:, 2:4], np.linalg.svd(matrices, compute_uv=False), rtol=1e-9)
+
+
+def test_a_thin_ellipse_keeps_its_short_axis():
+    row = rescale_ellipses([[0, 0, 1e6, 1e-6, 30]], 1.0, 3.0)[0]
+    assert_allclose(row[2] * row[3], 3.0, rtol=1e-12)
+
+
+def test_no_ellipses_at_all():
+    assert rescale_ellipses(np.empty((0, 5)), 1.0, 2.0).shape == (0, 5)

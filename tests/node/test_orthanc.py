@@ -13,7 +13,7 @@ from pydicom import dcmread
 
 from dicom_marks import complaints
 from overread.marks import MarkSet, read_marks
-from overread.marks.formats import dicom_sr_writer
+from overread.marks.formats._dicom_writers import write_sr
 
 TESTS = Path(__file__).parents[1]
 COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg", "confidence"]
@@ -43,7 +43,7 @@ def write_changed(folder: Path, image: Path) -> list[Path]:
     return [
         path
         for geometry in ("ellipse", "polyline")
-        for path in dicom_sr_writer.write(mark_set, folder, images_folder=Path("/"), geometry=geometry)
+        for path in write_sr(mark_set, folder, images_folder=Path("/"), geometry=geometry)
     ]
 
 

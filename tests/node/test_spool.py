@@ -68,7 +68,7 @@ def test_a_device_that_refuses_keeps_nothing(spool, tmp_path, monkeypatch):
     def refuse(*_args, **_options):
         raise StorageError("no space")
 
-    monkeypatch.setattr("overread.apps.node._spool.write_parts_atomically", refuse)
+    monkeypatch.setattr("overread.apps.node._spool.write_atomically", refuse)
     meta, dataset, uid = message(write_images(tmp_path / "in", 1)[0])
     with pytest.raises(StorageError):
         spool.store(meta, dataset, uid, "A")

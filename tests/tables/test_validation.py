@@ -1,4 +1,13 @@
-"""Every case of bad marks and labels is found, named, and graded."""
+"""Every case of bad marks and labels is found, named, and graded.
+
+Spellings of one name, against Unicode's own names of the letters.
+
+Problems are told with place and remedy; the worst kind decides what is raised.
+"""
+
+import json
+import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,11 +22,17 @@ from overread.tables import (
     check_marks,
     check_readings,
     check_study,
+    likeness_of,
     named,
+    one_per_kind,
     plain,
     raise_for_errors,
+    raise_or_warn,
+    visible_text,
 )
 from overread.tables import _checks as validation
+from overread.tables._problems import SHOWN
+from overread.tables._spelling import LOOK_ALIKE, same_name
 
 
 def marks(**changes) -> pd.DataFrame:
@@ -268,3 +283,111 @@ def test_a_mark_that_one_reader_has_twice_is_warned_of():
     assert (problem.row, problem.severity) == (3, "warning")
     assert check_marks(drawn.assign(reader_id=["r", "s"])) == []
     assert check_marks(drawn.assign(label=["x", "y"])) == []
+
+
+def test_look_alike_letters_are_of_another_script_and_of_the_same_case():
+    for letter, latin in LOOK_ALIKE.items():
+        name = unicodedata.name(chr(letter))
+        assert name.startswith(("CYRILLIC", "GREEK"))
+        assert ("CAPITAL" in name) == chr(latin).isupper()
+        assert unicodedata.name(chr(latin)).startswith("LATIN")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1", "1.0"),
+        ("1", "01"),
+        ("10", "0010.00"),
+        ("0", "00"),
+        ("é", "e\u0301"),
+        ("A\u200b", "A"),
+        ("１", "1"),
+    ],
+)
+def test_one_name_in_two_spellings(one, other):
+    assert same_name(one) == same_name(other)
+    assert likeness_of(one) == likeness_of(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Ann", "ANN"), ("Ann B", "Ann  b"), ("А", "A"), ("Вob", "Bob")])
+def test_names_that_look_alike(one, other):
+    assert same_name(one) != same_name(other)
+    assert likeness_of(one) == likeness_of(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("1", "10"), ("1", "1.5"), ("R1", "R01"), ("e", "é"), ("1", "-1")]
+)
+def test_different_names_stay_different(one, other):
+    assert likeness_of(one) != likeness_of(other)
+
+
+def test_what_does_not_show_is_taken_away():
+    assert visible_text("Anne\u0301\u200b\ufeff") == "Ann\xe9"
+    assert visible_text("Анна") == "Анна"
+
+
+ERROR = Problem("f.csv", 2, "x_mm", "is bad", "mend it")
+WARNING = replace(ERROR, severity="warning")
+LEAK = replace(ERROR, severity="leakage")
+
+
+def test_a_problem_reads_as_a_sentence():
+    problem = Problem("marks.csv", 7, "x_mm", "0 is wrong", "give another")
+    assert str(problem) == "marks.csv, row 7, column x_mm: 0 is wrong (give another)"
+    assert str(Problem("marks.csv", None, None, "bad", "mend it")) == "marks.csv: bad (mend it)"
+    assert raise_for_errors([]) == []
+
+
+def test_an_error_outweighs_leakage_and_leakage_a_warning():
+    with pytest.raises(TableError):
+        raise_for_errors([WARNING, LEAK, ERROR])
+    with pytest.raises(LeakageError):
+        raise_for_errors([WARNING, LEAK])
+    assert raise_for_errors([WARNING]) == [WARNING]
+    assert raise_for_errors([]) == []
+
+
+def test_problems_of_one_kind_are_one_line_with_their_number():
+    many = [replace(ERROR, row=row, column=f"c{row % 2}") for row in range(2, 1203)]
+    with pytest.raises(TableError) as raised:
+        raise_for_errors(many)
+    assert str(raised.value).splitlines() == [
+        "f.csv, row 2, column c0: is bad, and 600 more like it (mend it)",
+        "f.csv, row 3, column c1: is bad, and 599 more like it (mend it)",
+    ]
+
+
+def test_the_first_few_kinds_are_named_and_the_others_counted():
+    many = [replace(ERROR, column=f"c{number}") for number in range(SHOWN + 3)]
+    with pytest.raises(TableError) as raised:
+        raise_for_errors(many)
+    lines = str(raised.value).splitlines()
+    assert lines[:SHOWN] == [str(problem) for problem in many[:SHOWN]]
+    assert lines[SHOWN:] == ["... and 3 more kinds of problem (`overread check` lists all of a study)"]
+
+
+def test_warnings_are_given_once_per_kind():
+    with pytest.warns(UserWarning, match="f.csv, row 2, column x_mm: is bad, and 1 more like it") as caught:
+        raise_or_warn([WARNING, WARNING])
+    assert len(caught) == 1
+    raise_or_warn([])
+
+
+def test_a_problem_goes_into_json_as_it_is():
+    assert Problem(**json.loads(json.dumps(ERROR.as_dict()))) == ERROR
+
+
+def test_other_reasons_with_the_same_remedy_are_not_called_alike():
+    found = [
+        Problem("images", row, "path", message, "drop it", "warning")
+        for row, message in enumerate(
+            ["the file is empty", "no DICOM", "'a.png' has 3 bytes", "'b.png' has 17 bytes"]
+        )
+    ]
+    assert [problem.message for problem in one_per_kind(found)] == [
+        "the file is empty",
+        "no DICOM",
+        "'a.png' has 3 bytes, and 1 more like it",
+    ]

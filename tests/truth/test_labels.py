@@ -1,12 +1,16 @@
-"""Soft labels, against the paper's formulas in exact fractions."""
+"""Soft labels, against the paper's formulas in exact fractions.
 
+Choices of merging and labelling are words and numbers in their ranges.
+"""
+
+from dataclasses import fields
 from fractions import Fraction
 
 import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError, TableError
-from overread.truth import LabelOptions, soft_labels
+from overread.truth import LabelOptions, MergeOptions, apply_adjudication, read_adjudication, soft_labels
 
 
 def truth_table(*rows):
@@ -94,3 +98,100 @@ def test_no_readings_are_refused():
 def test_n_min_above_n_max_is_refused():
     with pytest.raises(InvalidInputError, match="above n_max"):
         soft_labels(truth_table((1, 1, 4)), options=LabelOptions(n_min=6, n_max=5))
+
+
+TRUTH = pd.DataFrame(
+    {
+        "image_id": ["a", "a", "b", "b"],
+        "truth_id": ["T1", "T2", "T3", "T4"],
+        "golden": [True, False, False, True],
+        "probability": [0.75, 0.05, 0.05, 0.5],
+        "weight": 1.0,
+    }
+)
+
+
+def decisions(**said):
+    return pd.DataFrame({"image_id": "a", "truth_id": list(said), "decision": list(said.values())})
+
+
+def test_a_lesion_is_golden_and_what_is_none_is_gone():
+    decided = apply_adjudication(TRUTH, decisions(T2="lesion", T4="not", T3="unsure", T1="open"))
+    assert decided["truth_id"].tolist() == ["T1", "T2", "T3"]
+    assert decided["golden"].tolist() == [True, True, False]
+    assert decided["probability"].tolist() == [0.75, 1.0, 0.05]
+    assert TRUTH["probability"].tolist() == [0.75, 0.05, 0.05, 0.5]
+
+
+def test_no_decisions_change_nothing():
+    pd.testing.assert_frame_equal(apply_adjudication(TRUTH, decisions()), TRUTH)
+
+
+def test_a_decision_on_other_marks_is_refused():
+    with pytest.raises(TableError, match="'T9' is not among the merged objects"):
+        apply_adjudication(TRUTH, decisions(T9="lesion"))
+    apply_adjudication(TRUTH, decisions(T9="unsure"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("image_id,truth_id,decision\na,T1,maybe\n", "row 2, column decision"),
+        ("image_id,truth_id\na,T1\n", "decision"),
+        ("image_id,truth_id,decision\n,T1,not\n", "image_id"),
+    ],
+)
+def test_a_table_with_mistakes_is_refused_by_row(tmp_path, text, told):
+    (tmp_path / "adjudication.csv").write_text(text)
+    with pytest.raises(TableError, match=told):
+        read_adjudication(tmp_path / "adjudication.csv")
+
+
+def test_a_decision_stands_once(tmp_path):
+    place = tmp_path / "adjudication.csv"
+    place.write_text("image_id,truth_id,decision\na,T1,not\n")
+    assert read_adjudication(place).frame["decision"].tolist() == ["not"]
+    place.write_text("image_id,truth_id,decision\na,T1,not\na,T1,lesion\n")
+    with pytest.raises(TableError, match="row 3"):
+        read_adjudication(place)
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "words"),
+    [
+        (MergeOptions, {"method": "stars"}, "method 'stars' does not exist; use star or components"),
+        (MergeOptions, {"outline": "union"}, "outline 'union' does not exist; use representative or mean"),
+        (MergeOptions, {"linkage_iou": -0.1}, "linkage_iou"),
+        (MergeOptions, {"t0": 1.1}, r"t0 must be in \[0, 1\], not 1.1"),
+        (MergeOptions, {"t0": float("nan")}, "t0 must be in"),
+        (MergeOptions, {"dbscan_min_marks": 0}, "dbscan_min_marks"),
+        (MergeOptions, {"full_size": 0.0}, "full_size must be above 0"),
+        (MergeOptions, {"full_size": float("inf")}, "full_size must be above 0"),
+        (LabelOptions, {"score": "votes"}, "score 'votes' does not exist; use readers or marks"),
+        (LabelOptions, {"n_min": 0}, "n_min must be at least 1"),
+        (LabelOptions, {"smallest_probability": float("nan")}, "smallest_probability"),
+        (LabelOptions, {"n_max": -1}, "n_max must be at least 1"),
+        (LabelOptions, {"depression": 2.0}, "depression"),
+    ],
+)
+def test_what_means_nothing_is_refused(options, given, words):
+    with pytest.raises(InvalidInputError, match=words):
+        options(**given)
+
+
+def test_the_papers_numbers_are_the_defaults():
+    """Section 2.1 and its footnotes; section 3."""
+    options = MergeOptions().in_unit("mm")
+    assert (options.t0, options.full_size, options.similar_size, options.similar_distance) == (
+        0.63,
+        20.0,
+        0.7,
+        0.1,
+    )
+    assert LabelOptions().depression == 1 / 8
+
+
+@pytest.mark.parametrize("options", [MergeOptions, LabelOptions])
+def test_every_option_is_described(options):
+    for field in fields(options):
+        assert f"\n    {field.name}\n" in options.__doc__

@@ -11,13 +11,11 @@ from sklearn.cluster import DBSCAN
 
 from overread.errors import InvalidInputError
 from overread.marks import ELLIPSE_COLUMNS
-from overread.truth import MergeOptions, merge_marks, rules
-from overread.truth._mark_arrays import MarkArrays
+from overread.truth import MergeOptions, _grouping, merge_marks
+from overread.truth._grouping import GroupingRule, find_rule, list_rules
+from overread.truth._mark_arrays import MarkArrays, overlapping_pairs
 from overread.truth._merging import find_pairs
-from overread.truth._pairs import overlapping_pairs
-from overread.truth.rules import GroupingRule, find_rule, list_rules
-from overread.truth.rules.dbscan import density_clusters
-from overread.truth.rules.star import stars
+from overread.truth._rules import density_clusters, stars
 
 
 def crowded_marks(seed, n):
@@ -182,7 +180,7 @@ def test_linkage_joins_the_most_similar_groups_first(seed):
 
 def add_entry_point(monkeypatch, value):
     monkeypatch.setattr(
-        rules,
+        _grouping,
         "entry_points",
         lambda group: EntryPoints([EntryPoint("alone", value, group)]).select(group=group),
     )

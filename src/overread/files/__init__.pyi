@@ -1,10 +1,8 @@
 from ._atomic import KNOWN_NODULES_FILE as KNOWN_NODULES_FILE
 from ._atomic import SIMULATION_FILE as SIMULATION_FILE
-from ._atomic import fill_atomically as fill_atomically
 from ._atomic import no_folder as no_folder
 from ._atomic import unfinished_files as unfinished_files
 from ._atomic import write_atomically as write_atomically
-from ._atomic import write_parts_atomically as write_parts_atomically
 from ._atomic import write_together as write_together
 from ._column_file import ColumnFile as ColumnFile
 from ._column_file import encode_columns as encode_columns
@@ -19,10 +17,10 @@ from ._digests import digest_of_value as digest_of_value
 from ._journal import Journal as Journal
 from ._journal import folder_lock as folder_lock
 from ._journal import run_lock as run_lock
-from ._json import json_text as json_text
 from ._json import parse_json as parse_json
 from ._json import read_json as read_json
 from ._records import from_json as from_json
+from ._records import json_text as json_text
 from ._records import later as later
 from ._records import to_json as to_json
 from ._regular import open_regular as open_regular

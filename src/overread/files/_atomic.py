@@ -10,8 +10,6 @@ are not all there yet; who reads such files asks `unfinished_files` first.
 Names of files in a study's folder that both who writes them and who looks for them must know.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,7 +30,7 @@ def no_folder(path: Path) -> str:
 
 def write_atomically(
     path: str | Path,
-    content: bytes,
+    content: bytes | Iterable[bytes] | Callable[[BinaryIO], None],
     *,
     exclusive: bool = False,
     mode: int | None = None,
@@ -45,7 +43,8 @@ def write_atomically(
     path
         The file; a link is followed.
     content
-        Its bytes.
+        Its bytes; or parts of them, which need not be in memory as a whole; or a function that writes to an open file
+        in any order.
     exclusive
         Never replace an existing file, not even one that appears meanwhile.
     mode
@@ -61,33 +60,9 @@ def write_atomically(
         If the folder does not exist, what is there is no regular file, or the device refuses; the old file is then
         untouched.
     """
-    return write_parts_atomically(path, (content,), exclusive=exclusive, mode=mode, within=within)
-
-
-def write_parts_atomically(
-    path: str | Path,
-    parts: Iterable[bytes],
-    *,
-    exclusive: bool = False,
-    mode: int | None = None,
-    within: Path | None = None,
-) -> Path:
-    """Write bytes that need not be in memory as a whole, as `write_atomically` does."""
-    return fill_atomically(path, _writer_of(parts), exclusive=exclusive, mode=mode, within=within)
-
-
-def fill_atomically(
-    path: str | Path,
-    fill: Callable[[BinaryIO], None],
-    *,
-    exclusive: bool = False,
-    mode: int | None = None,
-    within: Path | None = None,
-) -> Path:
-    """Let ``fill`` write to an open file in any order; what it leaves there appears as `write_atomically` makes it."""
     place = Path(path)
     target = _real_target(place, within)
-    with _prepared(place, target.parent, fill, mode) as part, _told(place):
+    with _prepared(place, target.parent, content, mode) as part, _told(place):
         if exclusive:
             os.link(part, target)
         else:
@@ -115,7 +90,7 @@ def write_together(folder: Path, files: Mapping[str, Iterable[bytes]]) -> list[P
     with ExitStack() as stack:
         parts = {}
         for name, blocks in files.items():
-            prepared = _prepared(folder / name, targets[name].parent, _writer_of(blocks), None)
+            prepared = _prepared(folder / name, targets[name].parent, blocks, None)
             parts[name] = stack.enter_context(prepared)
         marker = write_atomically(folder / MARKER, "\n".join(files).encode(), within=folder)
         for name, part in parts.items():
@@ -134,10 +109,6 @@ def unfinished_files(folder: Path) -> list[str]:
         return read_regular(folder / MARKER).decode("utf-8", "replace").splitlines() or ["some files"]
     except OSError:
         return []
-
-
-def _writer_of(parts: Iterable[bytes]) -> Callable[[BinaryIO], None]:
-    return lambda file: file.writelines(parts)
 
 
 def _real_target(path: Path, within: Path | None) -> Path:
@@ -169,7 +140,10 @@ def _told(place: Path) -> Iterator[None]:
 
 @contextmanager
 def _prepared(
-    place: Path, folder: Path, fill: Callable[[BinaryIO], None], mode: int | None
+    place: Path,
+    folder: Path,
+    content: bytes | Iterable[bytes] | Callable[[BinaryIO], None],
+    mode: int | None,
 ) -> Iterator[Path]:
     """Write a temporary file in a folder, to be renamed inside; whatever happens, it does not stay."""
     try:
@@ -182,7 +156,10 @@ def _prepared(
     try:
         with _told(place):
             with os.fdopen(handle, "wb") as file:
-                fill(file)
+                if callable(content):
+                    content(file)
+                else:
+                    file.writelines((content,) if isinstance(content, bytes) else content)
                 file.flush()
                 os.fsync(file.fileno())
             # mkstemp makes files private to their owner; open does not.
@@ -192,14 +169,9 @@ def _prepared(
         part.unlink(missing_ok=True)
 
 
-def _read_umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 # Read once: the system tells the mask only to who sets it, which threads must not do at the same time.
-UMASK = _read_umask()
+UMASK = os.umask(0)
+os.umask(UMASK)
 
 
 def _flush_folder(folder: Path) -> None:

@@ -5,8 +5,6 @@ split); the file gives just these, so that nobody has to hold the whole table in
 on.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
@@ -18,7 +16,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from overread.errors import FormatError, InvalidInputError
-from overread.files._atomic import fill_atomically
+from overread.files._atomic import write_atomically
 
 Floats = NDArray[np.floating]
 
@@ -117,7 +115,9 @@ def write_columns(
         If the blocks do not make up the matrix.
     """
     place = Path(path)
-    fill_atomically(place, lambda file: fill_columns(file, blocks, n_rows, n_columns, dtype, name=place.name))
+    write_atomically(
+        place, lambda file: fill_columns(file, blocks, n_rows, n_columns, dtype, name=place.name)
+    )
     return ColumnFile(place)
 
 

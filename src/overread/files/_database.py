@@ -1,7 +1,5 @@
 """SQLite files that several threads write and other processes read; what was committed outlives a kill."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence

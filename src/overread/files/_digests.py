@@ -6,8 +6,6 @@ A sealed file is one JSON object: a head that names the kind of file and the ver
 payload in canonical form (`digest_of_value`), and the payload. The same payload gives the same bytes.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -6,8 +6,6 @@ when its work is in place. A kill can cut the last line short; from the first li
 and that work is done again. One process at a time writes in a folder: `folder_lock`.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

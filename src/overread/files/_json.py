@@ -3,8 +3,6 @@
 NaN, a key twice, numbers too large and deep nesting give errors that name the file.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -48,19 +46,6 @@ def parse_json(content: bytes, place: str, *, error: type[InvalidInputError] = F
         raise error(f"{place}: not JSON: not UTF-8 text") from fault
     except ValueError as fault:
         raise error(f"{place}: not JSON, or cut short: {fault}") from fault
-
-
-def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON of plain values; numbers that JSON does not know, NaN and infinities, become null."""
-    return json.dumps(_null_for_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
-
-
-def _null_for_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _null_for_nan(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_null_for_nan(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

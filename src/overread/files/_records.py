@@ -8,6 +8,7 @@ description of it. `cattrs` walks the types; the hooks here make it strict and g
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -67,6 +68,11 @@ def to_json(value: Any, *, keep_nan: bool = False) -> Any:
         return None if value is pd.NA else value
 
     return plain(value)
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON of what `to_json` takes; numbers that JSON does not know, NaN and infinities, become null."""
+    return json.dumps(to_json(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def _written(record: Any) -> list[dataclasses.Field[Any]]:

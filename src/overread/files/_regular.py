@@ -6,8 +6,6 @@ it is opened.
 The one way to read a file of unknown size: never more than a cap.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

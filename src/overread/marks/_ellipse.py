@@ -9,8 +9,6 @@ it becomes S M in mm, which is again an ellipse, of other axes and another angle
 matrix (S M)(S M)^T.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass

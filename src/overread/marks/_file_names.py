@@ -8,8 +8,6 @@ differ only where the image's id has none, and so is the only one of its name. W
 an error that names both.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

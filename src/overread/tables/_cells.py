@@ -15,7 +15,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,8 +86,7 @@ def read_table_bytes(path: Path) -> bytes:
 
 def decode_csv(raw: bytes, path: Path) -> str:
     """Text of the file, or an error that names the encoding's fault."""
-    if not raw.strip():
-        raise TableError(f"{path}: the file is empty (write at least the header)")
+    refuse_empty(raw, path)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TableError(f"{path}: the file is UTF-16 (save it as CSV UTF-8)")
     try:
@@ -97,14 +96,25 @@ def decode_csv(raw: bytes, path: Path) -> str:
         raise TableError(f"{path}, row {row}: not UTF-8 text (save it as CSV UTF-8)") from error
 
 
-def parse_cells(text: str, path: Path) -> Cells:
-    """Split CSV text into cells; all rows must be as long as the header."""
+def refuse_empty(content: Sized, path: Path) -> None:
+    """Refuse a file without text, or a table without rows."""
+    if not (content.strip() if isinstance(content, bytes) else content):
+        raise TableError(f"{path}: the file is empty (write at least the header)")
+
+
+def refuse_cut(text: str, path: Path) -> None:
+    """Refuse text whose last line has no end: a number cut in the middle is still a number."""
     if not text.endswith(("\n", "\r")):
-        last = text.count("\n") + 1
+        row = text.count("\n") + 1
         raise TableError(
-            f"{path}, row {last}: the last line has no line end, so the file may have been cut "
+            f"{path}, row {row}: the last line has no line end, so the file may have been cut "
             "(fetch it again, or add the line end if it is whole)"
         )
+
+
+def parse_cells(text: str, path: Path) -> Cells:
+    """Split CSV text into cells; all rows must be as long as the header."""
+    refuse_cut(text, path)
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
@@ -113,8 +123,7 @@ def parse_cells(text: str, path: Path) -> Cells:
         ) from error
     while rows and not rows[-1]:
         rows.pop()
-    if not rows:
-        raise TableError(f"{path}: the file is empty (write at least the header)")
+    refuse_empty(rows, path)
     header, records = rows[0], rows[1:]
     for number, record in enumerate(records, start=2):
         if len(record) != len(header):

@@ -60,34 +60,26 @@ def check_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]
         return problems
     problems += duplicated_rows(images, schema_of("images"), file)
     problems += _coded_twice(images["image_id"], file)
-    for names, unit in ((SPACING, "mm per pixel, such as 0.143"), (SIZES, "the number of pixels")):
-        for name in names:
-            values = _values(images, name)
-            bad = ~np.isnan(values) & ~(np.isfinite(values) & (values > 0))
-            remedy = f"give {unit}, or leave the cell empty"
-            problems += _at_rows(bad, values, file, name, remedy, note="not a positive number")
-    problems += _half_a_spacing(images, file)
-    problems += _strange_spacing(images, file)
+    numbers = {
+        name: images[name].to_numpy(float) if name in images else np.full(len(images), np.nan)
+        for name in (*SPACING, *SIZES)
+    }
+    for name, values in numbers.items():
+        bad = ~np.isnan(values) & ~(np.isfinite(values) & (values > 0))
+        unit = "mm per pixel, such as 0.143" if name in SPACING else "the number of pixels"
+        remedy = f"give {unit}, or leave the cell empty"
+        problems += _at_rows(bad, values, file, name, remedy, note="not a positive number")
+    problems += _strange_spacing([numbers[name] for name in SPACING], file)
     return [*problems, *_patients_in_two_splits(images, file)]
 
 
-def _values(images: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    """Numbers of an optional column of an images table, NaN where it is not there."""
-    return images[name].to_numpy(float) if name in images else np.full(len(images), np.nan)
-
-
-def _half_a_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Rows that give the spacing in one direction only."""
-    known = [~np.isnan(_values(images, name)) for name in SPACING]
+def _strange_spacing(spacing: list[NDArray[np.float64]], file: str) -> Iterator[Problem]:
+    """Find spacings in one direction only; and those that no radiograph has, such as 143 for 0.143."""
+    known = [~np.isnan(values) for values in spacing]
     message, remedy = "the spacing in one direction is missing", "give both or neither"
     for row in np.flatnonzero(known[0] != known[1]):
         yield Problem(file, int(row) + 2, SPACING[int(known[0][row])], message, remedy)
-
-
-def _strange_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Spacings that no radiograph has, such as 143 for 0.143: the image would be refused when it is opened."""
-    for name in SPACING:
-        values = _values(images, name)
+    for name, values in zip(SPACING, spacing, strict=True):
         strange = np.isfinite(values) & (values > 0) & ((values < SMALLEST_MM) | (values > LARGEST_MM))
         rows = np.flatnonzero(strange)
         if len(rows):

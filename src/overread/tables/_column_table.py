@@ -1,7 +1,5 @@
 """A wide table of numbers, read column by column: keys first, the numbers when they are asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

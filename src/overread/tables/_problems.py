@@ -1,7 +1,5 @@
 """What is wrong with a table, where, and what to do about it."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterable, Sequence

@@ -5,11 +5,9 @@ top-left corner of the image, x to the right, y down; ``angle_deg`` is the direc
 screen from +x.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 from overread.tables._units import unit_of
 
@@ -66,7 +64,7 @@ class Schema:
         """Type of a column, also of one that the schema does not name."""
         return next((column.type for column in self.columns if column.name == name), self.others)
 
-    def of_header(self, header: Iterable[str], place: str) -> Schema:
+    def of_header(self, header: Iterable[str], place: str) -> Self:
         """Return the schema of a table with these columns: lengths are numbers in the unit that their names tell."""
         if not any(one.type == "length" for one in self.columns):
             return self

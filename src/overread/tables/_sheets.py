@@ -5,8 +5,6 @@ gives every row as many cells as the header, and text that is not UTF-8 is taken
 both are said in the notes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -19,7 +17,8 @@ from typing import Any
 from defusedxml.ElementTree import iterparse
 
 from overread.errors import TableError
-from overread.files import open_regular
+from overread.files import open_regular, read_capped
+from overread.tables._cells import refuse_cut, refuse_empty
 
 SHEET_ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 EXCEL_ENDINGS = (".xlsx", ".xlsm")
@@ -165,21 +164,14 @@ def _split_text(text: str, separator: str) -> list[list[str]]:
 def decode(path: Path) -> tuple[str, list[str]]:
     """Text of a file, and a note where it is not UTF-8."""
     try:
-        with open_regular(path) as file:
-            raw = file.read(LARGEST_BYTES + 1)
+        raw = read_capped(
+            path, LARGEST_BYTES, lambda _: TableError(f"{path}: more than {LARGEST_BYTES >> 20} MB")
+        )
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(raw) > LARGEST_BYTES:
-        raise TableError(f"{path}: more than {LARGEST_BYTES >> 20} MB")
-    if not raw.strip():
-        raise TableError(f"{path}: the file is empty (write at least the header)")
+    refuse_empty(raw, path)
     text, notes = _decode_bytes(raw, path)
-    if not text.endswith(("\n", "\r")):
-        row = text.count("\n") + 1
-        raise TableError(
-            f"{path}, row {row}: the last line has no line end, so the file may have been cut "
-            "(fetch it again, or add the line end if it is whole)"
-        )
+    refuse_cut(text, path)
     return text, notes
 
 

@@ -1,7 +1,5 @@
 """Names that are one in two spellings, or that only look like one: readers and images go by what people typed."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

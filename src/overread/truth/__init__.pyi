@@ -1,3 +1,4 @@
+from ._grouping import GroupingRule as GroupingRule
 from ._hits import HIT as HIT
 from ._hits import HIT_RULES as HIT_RULES
 from ._hits import SLACK as SLACK

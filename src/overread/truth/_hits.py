@@ -4,8 +4,6 @@ Bags and FROC curves both ask it, so that training and scoring agree on what a d
 settings and commands name rules by the registry. `docs/how-to/add_a_hit_rule.md` adds one.
 """
 
-from __future__ import annotations
-
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, field, fields, replace

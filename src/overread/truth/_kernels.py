@@ -1,7 +1,5 @@
 """Compiled parts of `overread.truth`: pairs that lie near each other, and groups of marks."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

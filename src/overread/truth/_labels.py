@@ -3,8 +3,6 @@
 What a chair decided on objects that readers disagree about, carried into a truth table.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ centre of an object, or whose centre lies in the object's ellipse, is a vote of 
 geometry of the objects, and which marks they are made of, stay as they were.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -17,13 +15,20 @@ from numpy.typing import NDArray
 
 from overread.marks import ELLIPSE_COLUMNS
 from overread.tables import LengthUnit, check_study, named, plain, raise_or_warn, schema_of
+from overread.truth._grouping import find_rule
 from overread.truth._hits import EllipseHit, pairs_within_reach
 from overread.truth._labels import soft_labels
-from overread.truth._mark_arrays import MarkArrays
+from overread.truth._mark_arrays import (
+    NO_PAIRS,
+    MarkArrays,
+    Pairs,
+    digest,
+    mean_ellipses,
+    outline_spread,
+    overlapping_pairs,
+    representatives,
+)
 from overread.truth._options import LabelOptions, MergeOptions
-from overread.truth._outlines import digest, mean_ellipses, outline_spread, representatives
-from overread.truth._pairs import NO_PAIRS, Pairs, overlapping_pairs
-from overread.truth.rules import find_rule
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

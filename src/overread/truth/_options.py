@@ -1,13 +1,11 @@
 """Every choice that the paper leaves open about merging marks and labelling the result, with our defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, get_args, get_type_hints
+from typing import Literal, Self, get_args, get_type_hints
 
 from overread.errors import InvalidInputError
 from overread.tables import LengthUnit
-from overread.truth.rules import require_rule
+from overread.truth._grouping import require_rule
 
 FULL_SIZE_MM = 20.0
 """Size from which the adaptive threshold is whole: the paper's 20 mm."""
@@ -109,7 +107,7 @@ class MergeOptions:
         """Whether the threshold grows with the size of the marks, up to the full size."""
         return self.threshold == "adaptive" and self.method in ("star", "components")
 
-    def in_unit(self, unit: LengthUnit) -> MergeOptions:
+    def in_unit(self, unit: LengthUnit) -> Self:
         """Return the options with the full size of marks in a unit.
 
         Raises

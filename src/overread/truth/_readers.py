@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, triu
 from overread._text import short_repr
 from overread.marks import ELLIPSE_COLUMNS, normalized_ellipses
 from overread.tables import UNIT_WORDS, LengthUnit, check_study, named, plain, raise_or_warn
-from overread.truth._mark_arrays import MarkArrays
+from overread.truth._mark_arrays import MarkArrays, Pairs, hitting_pairs, mark_sizes, overlapping_pairs
 from overread.truth._merging import (
     codes_of_groups,
     count_readers,
@@ -29,7 +29,6 @@ from overread.truth._merging import (
     nested_pairs,
 )
 from overread.truth._options import MergeOptions
-from overread.truth._pairs import Pairs, hitting_pairs, mark_sizes, overlapping_pairs
 
 IntArray = NDArray[np.int64]
 

@@ -14,8 +14,6 @@ where the reader marked only one of them. The threshold chosen is therefore the 
 a standard error of the best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -26,13 +24,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.tables import LengthUnit, plain
+from overread.truth._grouping import find_rule
 from overread.truth._kernels import match_pairs
-from overread.truth._mark_arrays import MarkArrays
+from overread.truth._mark_arrays import MarkArrays, Pairs, overlapping_pairs
 from overread.truth._merging import codes_of_groups, find_pairs, group_marks, nested_pairs
 from overread.truth._options import MergeOptions
-from overread.truth._pairs import Pairs, overlapping_pairs
 from overread.truth._readers import FEWEST_READINGS
-from overread.truth.rules import find_rule
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from overread.errors import FormatError
 from overread.marks import read_box_file
+from overread.marks.formats._readers import JsonNode
 from overread.marks.formats.coco import corners
 
 COCO = [{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.9}]
@@ -63,7 +64,7 @@ def test_all_box_modes_mean_the_same_box(low, size):
         "ccwh": [x + w / 2, y + h / 2, w, h],
     }
     for mode, box in same.items():
-        np.testing.assert_allclose(corners(box, mode, "here"), (x, y, x + w, y + h), atol=1e-9)
+        np.testing.assert_allclose(corners(JsonNode(box, "here"), mode), (x, y, x + w, y + h), atol=1e-9)
 
 
 def nndetection_box(mask):
@@ -106,14 +107,14 @@ def test_nndetection_case_without_boxes_is_an_image(tmp_path):
         ('[{"image_id": 1, "bbox": [0, 0, 1, 1], "score": 1e999}]', r"1e999 is too large"),
         ("[]", "neither"),
         ("3", "neither"),
-        ([{"bbox": [0, 0, 1, 1], "score": 1}], "no 'image_id'"),
-        ([{"image_id": 1.5, "bbox": [0, 0, 1, 1], "score": 1}], "not an id"),
-        ([{"image_id": True, "bbox": [0, 0, 1, 1], "score": 1}], "not an id"),
+        ([{"bbox": [0, 0, 1, 1], "score": 1}], "'image_id' is missing"),
+        ([{"image_id": 1.5, "bbox": [0, 0, 1, 1], "score": 1}], "where text belongs"),
+        ([{"image_id": True, "bbox": [0, 0, 1, 1], "score": 1}], "where text belongs"),
         ([{"image_id": 1, "bbox": [0, 0, 1], "score": 1}], "4 numbers, not 3"),
         ([{"image_id": 1, "bbox": [0, 0, -1, 1], "score": 1}], "sides -1 x 1"),
-        ([{"image_id": 1, "bbox": [0, 0, 1, "1"], "score": 1}], "'1' is not a finite"),
-        ([{"image_id": 1, "bbox": [0, 0, 1, 1], "score": "0.9"}], "'0.9' is not a finite"),
-        ([{"image_id": 1, "bbox": {"x": 1}, "score": 1}], "a list is needed"),
+        ([{"image_id": 1, "bbox": [0, 0, 1, "1"], "score": 1}], "'1' where a number belongs"),
+        ([{"image_id": 1, "bbox": [0, 0, 1, 1], "score": "0.9"}], "'0.9' where a number belongs"),
+        ([{"image_id": 1, "bbox": {"x": 1}, "score": 1}], "an object where an array belongs"),
         ({"images": [{"id": 1}, {"id": 1}], "annotations": []}, "listed twice"),
         (
             {"images": [{"id": 1}], "annotations": [{"image_id": 1, "bbox": [0, 0, 1, 1], "iscrowd": 1}]},
@@ -122,7 +123,7 @@ def test_nndetection_case_without_boxes_is_an_image(tmp_path):
         ({"a": {"pred_boxes": [[0, 0, 5, 5]], "pred_scores": []}}, "1 boxes, 0 scores"),
         ({"a": {"pred_boxes": [[3, 0, 9, 5, 2, 8]], "pred_scores": [1]}}, "several slices"),
         ({"a": {"pred_boxes": [[0, 0, 5]], "pred_scores": [1]}}, "not 3"),
-        ({"a": {"pred_boxes": [], "pred_scores": []}, "b": 3}, "case 'b'"),
+        ({"a": {"pred_boxes": [], "pred_scores": []}, "b": 3}, r"\.b: '3' where an object belongs"),
     ],
 )
 def test_hostile_files_are_refused(tmp_path, content, words):

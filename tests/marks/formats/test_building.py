@@ -1,6 +1,10 @@
-"""The builder refuses what cannot be and gives the tables in mm."""
+"""The builder refuses what cannot be and gives the tables in mm.
+
+Hostile XML gives typed errors, in bounded time and memory.
+"""
 
 import math
+import tracemalloc
 import warnings
 
 import pandas as pd
@@ -10,7 +14,8 @@ from hypothesis import strategies as st
 
 from overread.errors import DataWarning, FormatError, InvalidInputError
 from overread.marks import MarkSetBuilder, Spacings, scale_of_copy
-from overread.marks.formats._builder import ShapeCounter
+from overread.marks.formats import _readers as xml_file
+from overread.marks.formats._readers import number_in, read_node, read_xml
 from overread.tables import check_study
 
 
@@ -178,38 +183,119 @@ def test_marks_within_the_first_pixel_are_fractions():
 
 
 def test_counts_and_options():
-    counter = ShapeCounter(MarkSetBuilder("f.xml"))
-    assert counter.leave_out(("box", "box", "polygon"), "i", "A", all_shapes=3)
-    assert not counter.leave_out(("mask",), "i", "A", all_shapes=2)
-    assert not counter.leave_out((), "j", "A", all_shapes=0)
-    counter.notes["tasks without annotations"] += 1
+    builder = MarkSetBuilder("f.xml")
+    assert builder.leave_out(("box", "box", "polygon"), "i", "A", all_shapes=3)
+    assert not builder.leave_out(("mask",), "i", "A", all_shapes=2)
+    assert not builder.leave_out((), "j", "A", all_shapes=0)
+    builder.notes["tasks without annotations"] += 1
     words = (
         r"f.xml: left out: 2 boxes \(count with --boxes\), 1 polygon \(become ellipses with --polygons ellipse\), "
         r"1 mask, 1 readings that hold nothing else, 1 tasks without annotations"
     )
     with pytest.warns(DataWarning, match=words):
-        counter.warn()
-    assert counter.builder.left_out == {("i", "A")}
+        builder.build()
+    assert builder.left_out == {("i", "A")}
 
 
 @pytest.mark.parametrize(
     ("value", "number"), [("80", 80.0), ("0.8", 0.8), (4, 4.0), ("", math.nan), (None, math.nan)]
 )
 def test_confidence_is_the_attribute_of_that_name_as_it_stands(value, number):
-    counter = ShapeCounter(MarkSetBuilder("f.xml"))
-    found = counter.confidence({"kind": "5", " Confidence": value})
+    builder = MarkSetBuilder("f.xml")
+    found = builder.confidence_in({"kind": "5", " Confidence": value})
     assert found == pytest.approx(number, nan_ok=True)
-    assert not counter.notes
+    assert not builder.notes
 
 
 @pytest.mark.parametrize("value", ["high", "nan", "80 %", True, [1, 2], {"1": True}])
 def test_a_confidence_that_is_not_a_number_is_counted(value):
-    counter = ShapeCounter(MarkSetBuilder("f.xml"))
-    assert math.isnan(counter.confidence({"certainty": value}))
-    assert list(counter.notes.values()) == [1]
+    builder = MarkSetBuilder("f.xml")
+    assert math.isnan(builder.confidence_in({"certainty": value}))
+    assert list(builder.notes.values()) == [1]
 
 
 def test_nothing_left_out_says_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ShapeCounter(MarkSetBuilder("f.xml")).warn()
+        MarkSetBuilder("f.xml").build()
+
+
+BOMB = b"""<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x "ha">%s]><a>&x9;</a>""" % b"".join(
+    b'<!ENTITY x%d "%s">' % (level, b"&x%d;" % (level - 1) * 10 if level else b"&x;") for level in range(10)
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "not XML"),
+        (b"<a><b></a>", "not XML"),
+        (b"<a>", "not XML"),
+        (b"\x89PNG\r\n", "not XML"),
+        (b'<?xml version="1.0" encoding="no-such"?><a/>', "not XML"),
+        (BOMB, "document type or entities"),
+        (b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>', "document type or entities"),
+        (b'<!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd"><a/>', "document type or entities"),
+    ],
+)
+def test_hostile_xml_is_refused(tmp_path, raw, words):
+    path = tmp_path / "export.xml"
+    path.write_bytes(raw)
+    with pytest.raises(FormatError, match=words) as caught:
+        read_xml(path)
+    assert "export.xml" in str(caught.value)
+
+
+def test_two_million_nested_elements_cost_little(tmp_path):
+    path = tmp_path / "deep.xml"
+    path.write_bytes(b"<a>" * 2_000_000)
+    tracemalloc.start()
+    with pytest.raises(FormatError, match="nested deeper than 100"):
+        read_xml(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_a_file_too_large_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr(xml_file, "LARGEST_FILE", 3)
+    path = tmp_path / "export.xml"
+    path.write_bytes(b"<a></a>")
+    with pytest.raises(FormatError, match="more than"):
+        read_xml(path)
+
+
+@pytest.mark.parametrize("text", [None, "", "x", "nan", "inf", "1,5", "0x1"])
+def test_numbers_in_xml_are_checked(text):
+    with pytest.raises(FormatError, match="cx is"):
+        number_in(text, "cx", "here")
+
+
+def test_a_document_type_that_declares_nothing_is_harmless(tmp_path):
+    """DIARETDB1's files begin so; the lines of messages stay the same."""
+    path = tmp_path / "export.xml"
+    path.write_bytes(b'<?xml version="1.0" standalone="no"?>\n<!DOCTYPE imgannotool>\n<a><b>1</b></a>')
+    assert [element.tag for element in read_xml(path).iter()] == ["a", "b"]
+    path.write_bytes(b"<!DOCTYPE a>\n<a>\n<b></a>")
+    with pytest.raises(FormatError, match="line 3"):
+        read_xml(path)
+
+
+def test_wrong_types_name_their_place(tmp_path):
+    path = tmp_path / "e.json"
+    path.write_text('{"a": [{"n": "1", "t": 1, "b": true, "i": "", "none": null}]}')
+    (node,) = read_node(path)["a"].items()
+    for key, method in (("n", "number"), ("b", "number"), ("t", "text"), ("none", "text")):
+        with pytest.raises(FormatError, match=rf"e\.json: \.a\[0\]\.{key}: "):
+            getattr(node[key], method)()
+    for key in ("b", "i"):
+        with pytest.raises(FormatError, match=rf"\[0\]\.{key}"):
+            node[key].identifier()
+    with pytest.raises(FormatError, match="'absent' is missing"):
+        node["absent"]
+    with pytest.raises(FormatError, match="an array belongs"):
+        list(node["n"].items())
+    with pytest.raises(FormatError, match="an object belongs"):
+        node["n"].mapping()
+    assert node.get("none") is None
+    assert node["t"].identifier() == "1"

@@ -17,7 +17,7 @@ from pydicom import dcmread
 
 from overread.images import write_dicom
 from overread.marks import MarkSet, read_marks
-from overread.marks.formats import dicom_sr_writer, gsps_writer
+from overread.marks.formats._dicom_writers import write_gsps, write_sr
 
 SHAPE = (300, 400)
 MM = (0.5, 0.8)
@@ -65,7 +65,7 @@ def mark_set(request, tmp_path: Path) -> MarkSet:
 
 
 def test_dcmtk_shows_the_ellipse_of_a_state_where_it_is(mark_set, tmp_path):
-    (state,) = gsps_writer.write(mark_set, tmp_path / "states", images_folder=tmp_path)
+    (state,) = write_gsps(mark_set, tmp_path / "states", images_folder=tmp_path)
     picture, saved = tmp_path / "picture.pgm", tmp_path / "saved.dcm"
     call("dcmp2pgm", "--pstate", state, "--save-pstate", saved, tmp_path / "a.dcm", picture)
     painted = np.asarray(Image.open(picture))
@@ -85,7 +85,7 @@ def test_dcmtk_shows_the_ellipse_of_a_state_where_it_is(mark_set, tmp_path):
 
 
 def test_the_state_that_dcmtk_understood_reads_back_equal(mark_set, tmp_path):
-    (state,) = gsps_writer.write(mark_set, tmp_path / "states", images_folder=tmp_path)
+    (state,) = write_gsps(mark_set, tmp_path / "states", images_folder=tmp_path)
     saved = tmp_path / "saved.dcm"
     call("dcmp2pgm", "--pstate", state, "--save-pstate", saved, tmp_path / "a.dcm", tmp_path / "picture.pgm")
     before, after = (read_marks(path, mm_per_px=MM).marks for path in (state, saved))
@@ -93,7 +93,7 @@ def test_the_state_that_dcmtk_understood_reads_back_equal(mark_set, tmp_path):
 
 
 def test_dcmtk_reads_the_region_and_the_words_of_a_report(mark_set, tmp_path):
-    (report,) = dicom_sr_writer.write(mark_set, tmp_path / "reports", images_folder=tmp_path)
+    (report,) = write_sr(mark_set, tmp_path / "reports", images_folder=tmp_path)
     told = call("dsrdump", "--quiet", report)
     assert 'TEXT:(,,"Tracking Identifier")="m1"' in told
     assert 'CODE:(,,"Finding")=(27925004,SCT,"Nodule")' in told

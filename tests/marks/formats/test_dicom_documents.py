@@ -10,11 +10,12 @@ from pydicom.dataset import Dataset
 
 from dicom_marks import complaints, make_image
 from overread.errors import FormatError, InvalidInputError, TableError
-from overread.marks import MarkSet
+from overread.marks import MarkSet, Spacings
 from overread.marks.formats import _dicom_documents as dicom_documents
-from overread.marks.formats import dicom_sr_writer, gsps_writer
+from overread.marks.formats import dicom_sr, gsps
+from overread.marks.formats._dicom_writers import write_gsps, write_sr
 
-WRITERS = {"sr": dicom_sr_writer.write, "gsps": gsps_writer.write}
+WRITERS = {"sr": write_sr, "gsps": write_gsps}
 TYPE_2 = [*dicom_documents.TYPE_2]
 
 
@@ -115,7 +116,7 @@ def test_another_content_is_another_instance(mark_set, write, change):
 
 def test_geometry_and_images_without_marks_are_content(mark_set, tmp_path):
     def uids(marks, **options):
-        paths = dicom_sr_writer.write(marks, tmp_path / "out", images_folder=tmp_path, **options)
+        paths = write_sr(marks, tmp_path / "out", images_folder=tmp_path, **options)
         return {path.stem for path in paths}
 
     ellipse, polyline = uids(mark_set), uids(mark_set, geometry="polyline")
@@ -163,7 +164,7 @@ def test_series_tell_readers_kinds_and_programs_apart(mark_set, tmp_path):
 def test_a_long_name_still_makes_a_series_description(mark_set, tmp_path):
     reader = "a\\b" + "x" * 100
     readings = pd.concat([mark_set.readings, mark_set.readings[:1].assign(reader_id=reader)])
-    paths = dicom_sr_writer.write(
+    paths = write_sr(
         MarkSet(mark_set.marks, readings, mark_set.images), tmp_path / "out", images_folder=tmp_path
     )
     last = dcmread(paths[-1])
@@ -171,8 +172,18 @@ def test_a_long_name_still_makes_a_series_description(mark_set, tmp_path):
     assert last.SeriesNumber == 91001 + mark_set.readings["reader_id"].nunique()
 
 
+@pytest.mark.parametrize(("kind", "read", "step"), [("sr", dicom_sr.read, 97), ("gsps", gsps.read, 211)])
+def test_every_truncation_is_refused(mark_set, tmp_path, kind, read, step):
+    raw = WRITERS[kind](mark_set, tmp_path / "out", images_folder=tmp_path)[0].read_bytes()
+    cut, spacings = tmp_path / "cut.dcm", Spacings.of(images=mark_set.images)
+    for length in range(0, len(raw), step):
+        cut.write_bytes(raw[:length])
+        with pytest.raises(FormatError, match=r"cut\.dcm"):
+            read(cut, spacings=spacings)
+
+
 def test_flags_agree(mark_set, tmp_path):
-    for path in dicom_sr_writer.write(mark_set, Path(tmp_path / "out"), images_folder=tmp_path):
+    for path in write_sr(mark_set, Path(tmp_path / "out"), images_folder=tmp_path):
         document = dcmread(path)
         flags = (document.CompletionFlag, document.PreliminaryFlag, document.VerificationFlag)
         assert flags == ("COMPLETE", "FINAL", "UNVERIFIED")

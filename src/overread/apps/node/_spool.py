@@ -43,7 +43,6 @@ from overread.files import (
     read_regular,
     real_path,
     write_atomically,
-    write_parts_atomically,
 )
 
 SCHEMA = 1
@@ -319,7 +318,7 @@ class Spool:
                 return StoreResult.KNOWN
             self._refuse_the_last_bytes(len(dataset))
             path, parts = self.image_path(sop_uid), (PREAMBLE, meta, dataset)
-            write_parts_atomically(path, parts, mode=PRIVATE_FILE, within=self._images)
+            write_atomically(path, parts, mode=PRIVATE_FILE, within=self._images)
             self.ledger.receive(sop_uid, study_uid, sha256, sender)
         return StoreResult.STORED
 

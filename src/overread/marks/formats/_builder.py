@@ -3,8 +3,6 @@
 What an import leaves out: counted by kind, named with the option that takes it, never silent.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import Counter, defaultdict
@@ -12,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -67,7 +65,7 @@ class Spacings:
         *,
         others_go: bool = False,
         scale: float | None = None,
-    ) -> Spacings:
+    ) -> Self:
         """Spacings from a number, a pair (x, y), an images table, or both, where the table wins."""
         pair = None if mm_per_px is None else _pair_of(mm_per_px)
         if scale is not None and not 0 < scale < math.inf:
@@ -171,6 +169,10 @@ class MarkSetBuilder:
     marks: list[dict[str, Any]] = field(default_factory=list)
     mark_ids: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # What is left out, by kind: shapes, readings that hold nothing else, and whatever else there is to say.
+    shapes: Counter[str] = field(default_factory=Counter)
+    only_such: int = 0
+    notes: Counter[str] = field(default_factory=Counter)
 
     def add_image(
         self,
@@ -280,6 +282,33 @@ class MarkSetBuilder:
             }
         )
 
+    def leave_out(self, kinds: Sequence[str], image_id: str, reader: str, *, all_shapes: int) -> bool:
+        """Count the shapes of a reading that are left out; tell whether it holds nothing else.
+
+        An image on which a reader drew a shape that is left out is not a reading without marks: without marks it is
+        left out too.
+        """
+        self.shapes.update(kinds)
+        if kinds:
+            self.left_out.add((image_id, reader))
+        is_all = 0 < len(kinds) == all_shapes
+        self.only_such += is_all
+        return is_all
+
+    def confidence_in(self, attributes: Mapping[str, Any]) -> float:
+        """Give the attribute that is the confidence, as it stands; one that is not a number is counted as lost."""
+        for name, value in attributes.items():
+            if not is_confidence(name) or value is None or value == "":
+                continue
+            try:
+                number = parse_number(value) if isinstance(value, str) else float(value)
+            except (ValueError, TypeError):
+                number = math.nan
+            if math.isfinite(number) and not isinstance(value, bool):
+                return number
+            self.notes[f"values of {name!r} that are not numbers (their marks stay)"] += 1
+        return math.nan
+
     def mm_per_px_of_file(self, image_id: str) -> tuple[float, float]:
         """Millimetres (x, y) of a pixel of the file, which may be of a copy at another scale."""
         known, scale = self.images[image_id], self.scales[image_id]
@@ -296,8 +325,9 @@ class MarkSetBuilder:
         Warns
         -----
         DataWarning
-            With the number of marks that were drawn on copies at another scale.
+            With what was left out, and with the number of marks that were drawn on copies at another scale.
         """
+        self._say_what_was_left_out()
         in_px = [mark for mark in self.marks if not mark["in_mm"]]
         if in_px and all(map(self._lies_in_first_pixel, in_px)):
             raise FormatError(
@@ -312,6 +342,19 @@ class MarkSetBuilder:
         across, down = self.scales[mark["image_id"]]
         x, y, a, b = (mark[name] for name in ELLIPSE_COLUMNS[:4])
         return max(x * across, y * down, a * across, b * down) <= 1
+
+    def _say_what_was_left_out(self) -> None:
+        """Warn once of what was left out, if anything was."""
+        told = [
+            f"{count} {kind}{'' if count == 1 else 'es' if kind.endswith('x') else 's'}"
+            f"{f' ({TAKEN_BY[kind]})' if kind in TAKEN_BY else ''}"
+            for kind, count in self.shapes.items()
+        ]
+        if self.only_such:
+            told.append(f"{self.only_such} readings that hold nothing else")
+        told += [f"{count} {text}" for text, count in self.notes.items()]
+        if told:
+            warnings.warn(f"{self.source}: left out: {', '.join(told)}", DataWarning, stacklevel=4)
 
     def _say_what_was_scaled(self, marks: list[dict[str, Any]]) -> None:
         """Warn once of marks that were drawn on copies at another scale."""
@@ -404,56 +447,6 @@ def _without_empty(table: pd.DataFrame, optional: Iterable[str]) -> pd.DataFrame
 
 
 TAKEN_BY = {"box": "count with --boxes", "polygon": "become ellipses with --polygons ellipse"}
-
-
-@dataclass
-class ShapeCounter:
-    """Counts what one file's import leaves out.
-
-    An image on which a reader drew a shape that is left out is not a reading without marks: without marks it is left
-    out too, and the builder keeps it out.
-    """
-
-    builder: MarkSetBuilder
-    shapes: Counter[str] = field(default_factory=Counter)
-    only_such: int = 0
-    notes: Counter[str] = field(default_factory=Counter)
-
-    def leave_out(self, kinds: Sequence[str], image_id: str, reader: str, *, all_shapes: int) -> bool:
-        """Count the shapes of a reading that are left out; tell whether it holds nothing else."""
-        self.shapes.update(kinds)
-        if kinds:
-            self.builder.left_out.add((image_id, reader))
-        is_all = 0 < len(kinds) == all_shapes
-        self.only_such += is_all
-        return is_all
-
-    def confidence(self, attributes: Mapping[str, Any]) -> float:
-        """Give the attribute that is the confidence, as it stands; one that is not a number is counted as lost."""
-        for name, value in attributes.items():
-            if not is_confidence(name) or value is None or value == "":
-                continue
-            try:
-                number = parse_number(value) if isinstance(value, str) else float(value)
-            except (ValueError, TypeError):
-                number = math.nan
-            if math.isfinite(number) and not isinstance(value, bool):
-                return number
-            self.notes[f"values of {name!r} that are not numbers (their marks stay)"] += 1
-        return math.nan
-
-    def warn(self) -> None:
-        """Say what was left out, if anything was."""
-        told = [
-            f"{count} {kind}{'' if count == 1 else 'es' if kind.endswith('x') else 's'}"
-            f"{f' ({TAKEN_BY[kind]})' if kind in TAKEN_BY else ''}"
-            for kind, count in self.shapes.items()
-        ]
-        if self.only_such:
-            told.append(f"{self.only_such} readings that hold nothing else")
-        told += [f"{count} {text}" for text, count in self.notes.items()]
-        if told:
-            warnings.warn(f"{self.builder.source}: left out: {', '.join(told)}", DataWarning, stacklevel=3)
 
 
 def is_confidence(name: str) -> bool:

@@ -6,8 +6,6 @@ the document says but for the time of its writing, so that another content is an
 written again is the same one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re

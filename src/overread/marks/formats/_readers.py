@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -104,8 +104,16 @@ DEEPEST = 100
 PLAIN_DOCTYPE = re.compile(rb"\A(\s*<\?xml[^>]*\?>)?\s*<!DOCTYPE\s+[\w:.-]+\s*>")
 
 
-def read_xml(path: Path) -> Element:
-    """Read an XML file and return its root."""
+def files_of(path: Path, ending: str) -> list[Path]:
+    """Files of a folder that have an ending, sorted, or the one file that a path is."""
+    files = sorted(path.glob(f"*{ending}")) if path.is_dir() else [path]
+    if not files:
+        raise FormatError(f"{path}: no {ending} files in this folder")
+    return files
+
+
+def read_xml(path: Path, roots: Sequence[str] = (), what: str = "") -> Element:
+    """Read an XML file and return its root, which has one of the names, if any, that files of a format have."""
     content = read_capped(
         path,
         LARGEST_FILE,
@@ -127,6 +135,9 @@ def read_xml(path: Path) -> Element:
         raise error if isinstance(error, FormatError) else FormatError(f"{path}: not XML: {error}") from error
     if root is None:
         raise FormatError(f"{path}: not XML: no element")
+    if roots and local_name(root) not in roots:
+        wanted = " or ".join(f"<{name}>" for name in roots)
+        raise FormatError(f"{path}: the root is <{local_name(root)}>, not {wanted}: no {what} file")
     return root
 
 

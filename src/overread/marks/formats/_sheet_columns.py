@@ -3,8 +3,6 @@
 Only names that are obvious are known. Two columns that may be the same thing are a doubt, never a silent choice.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

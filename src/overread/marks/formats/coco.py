@@ -23,17 +23,13 @@ Facts of the formats, each from the tool's own source:
   array, from one before the first pixel to one past the last: pixels a..b are written [a - 1, b + 1].
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from overread.errors import FormatError, UsageError
-from overread.files import read_json
 from overread.marks._ellipse import DrawnEllipse
 from overread.marks._file_names import IMAGE_ENDINGS
 from overread.marks._mark_set import WHO_READ, MarkSet
@@ -170,16 +166,16 @@ def read_box_file(
     if file.suffix.lower() in (".pkl", ".pickle"):
         raise FormatError(f"{file}: pickles can run programs and are never opened; write the boxes as JSON")
     try:
-        data = read_json(file)
+        root = read_node(file)
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror or error}") from error
-    kind = format or _recognize_format(data, file)
+    kind = format or _recognize_format(root.value, file)
     if kind not in get_args(JsonFormat):
         raise FormatError(f"{file}: unknown format {kind!r}; one of {', '.join(get_args(JsonFormat))}")
     if kind == "coco":
-        found = _coco_boxes(data, file)
+        found = _coco_boxes(root, file)
     else:
-        found = _monai_boxes(data, file, box_mode) if kind == "monai" else _nndetection_boxes(data, file)
+        found = _monai_boxes(root, file, box_mode) if kind == "monai" else _nndetection_boxes(root, file)
     twice = next((image for image, n in Counter(found.images or ()).items() if n > 1), None)
     if twice is not None:
         raise FormatError(f"{file}: image {twice[:60]!r} is listed twice")
@@ -210,79 +206,53 @@ def _recognize_format(data: Any, path: Path) -> JsonFormat:
     )
 
 
-def _coco_boxes(data: Any, path: Path) -> BoxFile:
+def _coco_boxes(root: JsonNode, path: Path) -> BoxFile:
     """Boxes of COCO results, or of COCO ground truth, which also lists the images."""
-    images = None
-    if isinstance(data, dict):
-        images = tuple(
-            _plain_id(field(image, "id", f"{path}, images[{i}]"), f"{path}, images[{i}]")
-            for i, image in enumerate(_require_list(data.get("images"), f"{path}, images"))
-        )
-    name, entries = ("annotations", data.get("annotations")) if isinstance(data, dict) else ("entry", data)
+    is_truth = isinstance(root.value, dict)
+    images = tuple(image["id"].identifier() for image in root["images"].items()) if is_truth else None
     boxes = []
-    for i, entry in enumerate(_require_list(entries, f"{path}, {name}")):
-        place = f"{path}, {name}[{i}]"
-        if field(entry, "bbox", place) and entry.get("iscrowd"):
-            raise FormatError(f"{place}: a crowd region is no lesion; remove it from the file")
-        boxes.append(
-            Box(
-                image_id=_plain_id(field(entry, "image_id", place), place),
-                corners=corners(entry["bbox"], "xywh", place),
-                score=number(entry["score"], place) if "score" in entry else None,
-                label=str(entry.get("category_id", "")),
-                place=place,
-            )
-        )
+    for entry in (root["annotations"] if is_truth else root).items():
+        if (crowd := entry.get("iscrowd")) and crowd.value:
+            raise FormatError(f"{entry.place}: a crowd region is no lesion; remove it from the file")
+        image_id, box = entry["image_id"].identifier(), corners(entry["bbox"], "xywh")
+        score = entry["score"].number() if "score" in entry else None
+        boxes.append(Box(image_id, box, score, str(entry.mapping().get("category_id", "")), entry.place))
     return BoxFile(path, "coco", tuple(boxes), images)
 
 
-def _monai_boxes(data: Any, path: Path, box_mode: BoxMode | None) -> BoxFile:
+def _monai_boxes(root: JsonNode, path: Path, box_mode: BoxMode | None) -> BoxFile:
     """Boxes of a MONAI result file; the image is named by its file name without folder and ending."""
     if box_mode is None:
         raise FormatError(
             f"{path}: a MONAI file does not say how a box is written; give the box mode: "
             "xyxy (MONAI's standard), xxyy, xywh or ccwh"
         )
-    images, boxes = [], []
-    for place, entry in _monai_entries(data, path):
-        image_id = _file_stem(str(field(entry, "image", place)))
-        images.append(image_id)
-        scores = entry.get("score", entry.get("label_scores"))
-        boxes += _parallel_boxes(
-            image_id, field(entry, "box", place), scores, entry.get("label"), box_mode, place
-        )
+    images: list[str] = []
+    boxes: list[Box] = []
+    lists = [root[name] for name in root.mapping()] if isinstance(root.value, dict) else [root]
+    for entry in (entry for part in lists for entry in part.items()):
+        images.append(_file_stem(str(entry["image"].value)))
+        scores = entry["score" if "score" in entry else "label_scores"]
+        boxes += _parallel_boxes(images[-1], entry["box"], scores, entry.get("label"), box_mode)
     return BoxFile(path, "monai", tuple(boxes), tuple(images))
 
 
-def _monai_entries(data: Any, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Entries of all lists of a MONAI file, each with its place."""
-    lists = data.items() if isinstance(data, dict) else [("entry", data)]
-    for name, entries in lists:
-        for i, entry in enumerate(_require_list(entries, f"{path}, {name}")):
-            yield f"{path}, {name}[{i}]", entry
-
-
-def _nndetection_boxes(data: Any, path: Path) -> BoxFile:
+def _nndetection_boxes(root: JsonNode, path: Path) -> BoxFile:
     """Boxes of nnDetection, by case; a file with one case is named after it."""
-    if not isinstance(data, dict):
-        raise FormatError(f"{path}: nnDetection files hold an object, not a {type(data).__name__}")
-    if "pred_boxes" in data or all(_is_instance(part) for part in data.values()):
-        cases: Mapping[str, Any] = {_file_stem(path.name).removesuffix("_boxes"): data}
+    parts = root.mapping()
+    if "pred_boxes" in parts or all(_is_instance(part) for part in parts.values()):
+        cases = {_file_stem(path.name).removesuffix("_boxes"): root}
     else:
-        cases = data
+        cases = {case: root[case] for case in parts}
     boxes: list[Box] = []
     for case, entry in cases.items():
-        place = f"{path}, case {case!r}"
-        if not isinstance(entry, dict):
-            raise FormatError(f"{place}: an object with pred_boxes and pred_scores is needed")
         if "pred_boxes" in entry:
-            scores, labels = field(entry, "pred_scores", place), entry.get("pred_labels")
-            boxes += _parallel_boxes(case, entry["pred_boxes"], scores, labels, None, place)
+            scores, labels = entry["pred_scores"], entry.get("pred_labels")
+            boxes += _parallel_boxes(case, entry["pred_boxes"], scores, labels, None)
         else:
-            for key, part in entry.items():
-                where = f"{place}, {key!r}"
-                one = [field(part, "box", where)], [field(part, "score", where)], [part.get("label")]
-                boxes += _parallel_boxes(case, *one, None, where)
+            for part in (entry[key] for key in entry.mapping()):
+                box, score = _array_corners(part["box"]), part["score"].number()
+                boxes.append(Box(case, box, score, str(part.mapping().get("label")), part.place))
     return BoxFile(path, "nndetection", tuple(boxes), tuple(cases))
 
 
@@ -292,30 +262,33 @@ def _is_instance(part: Any) -> bool:
 
 
 def _parallel_boxes(
-    image_id: str, boxes: Any, scores: Any, labels: Any, box_mode: BoxMode | None, place: str
+    image_id: str, boxes: JsonNode, scores: JsonNode, labels: JsonNode | None, box_mode: BoxMode | None
 ) -> list[Box]:
     """Boxes of one image from lists of equal length; ``box_mode`` None is nnDetection's."""
-    written = _require_list(boxes, f"{place}, boxes")
-    rated = _require_list(scores, f"{place}, scores")
-    named = [""] * len(written) if labels is None else _require_list(labels, f"{place}, labels")
+    written, rated = list(boxes.items()), list(scores.items())
+    named = [""] * len(written) if labels is None else [str(label.value) for label in labels.items()]
     if not len(written) == len(rated) == len(named):
-        raise FormatError(f"{place}: {len(written)} boxes, {len(rated)} scores and {len(named)} labels")
-    results = []
-    for i, (box, score, label) in enumerate(zip(written, rated, named, strict=True)):
-        where = f"{place}, box {i}"
-        place_in_image = _array_corners(box, where) if box_mode is None else corners(box, box_mode, where)
-        results.append(Box(image_id, place_in_image, number(score, where), str(label), where))
-    return results
+        raise FormatError(f"{boxes.place}: {len(written)} boxes, {len(rated)} scores and {len(named)} labels")
+    return [
+        Box(
+            image_id,
+            _array_corners(box) if box_mode is None else corners(box, box_mode),
+            score.number(),
+            label,
+            box.place,
+        )
+        for box, score, label in zip(written, rated, named, strict=True)
+    ]
 
 
-def corners(box: Any, mode: BoxMode, place: str) -> tuple[float, float, float, float]:
+def corners(box: JsonNode, mode: BoxMode) -> tuple[float, float, float, float]:
     """x_min, y_min, x_max, y_max of a box written in a mode."""
-    values = [number(value, place) for value in _require_list(box, f"{place}, box")]
+    values = [one.number() for one in box.items()]
     if len(values) != 4:
         hint = "; boxes in 3-D cannot be compared with marks on a radiograph" if len(values) == 6 else ""
-        raise FormatError(f"{place}: a box has 4 numbers, not {len(values)}{hint}")
+        raise FormatError(f"{box.place}: a box has 4 numbers, not {len(values)}{hint}")
     if mode not in get_args(BoxMode):
-        raise FormatError(f"{place}: unknown box mode {mode!r}; one of {', '.join(get_args(BoxMode))}")
+        raise FormatError(f"{box.place}: unknown box mode {mode!r}; one of {', '.join(get_args(BoxMode))}")
     a, b, c, d = values
     written = {
         "xyxy": (a, b, c, d),
@@ -323,20 +296,24 @@ def corners(box: Any, mode: BoxMode, place: str) -> tuple[float, float, float, f
         "xywh": (a, b, a + c, b + d),
         "ccwh": (a - c / 2, b - d / 2, a + c / 2, b + d / 2),
     }
-    return _require_sides(written[mode], place)
+    return _require_sides(written[mode], box.place)
 
 
-def _array_corners(box: Any, place: str) -> tuple[float, float, float, float]:
+def _array_corners(box: JsonNode) -> tuple[float, float, float, float]:
     """Corners of an nnDetection box, without its margin and without the slice axis of a flat image."""
-    values = [number(value, place) for value in _require_list(box, f"{place}, box")]
+    values = [one.number() for one in box.items()]
     if len(values) == 6:
         if not -1 <= values[0] <= values[2] <= 1:
-            raise FormatError(f"{place}: the box spans several slices; only images of one slice can be used")
+            raise FormatError(
+                f"{box.place}: the box spans several slices; only images of one slice can be used"
+            )
         values = [values[1], values[4], values[3], values[5]]
     if len(values) != 4:
-        raise FormatError(f"{place}: a box has 4 numbers, or 6 in an image of one slice, not {len(values)}")
+        raise FormatError(
+            f"{box.place}: a box has 4 numbers, or 6 in an image of one slice, not {len(values)}"
+        )
     top, left, bottom, right = values
-    return _require_sides((left + 1, top + 1, right, bottom), place)
+    return _require_sides((left + 1, top + 1, right, bottom), box.place)
 
 
 def _require_sides(found: tuple[float, float, float, float], place: str) -> tuple[float, float, float, float]:
@@ -345,36 +322,6 @@ def _require_sides(found: tuple[float, float, float, float], place: str) -> tupl
     if not (x_max > x_min and y_max > y_min):
         raise FormatError(f"{place}: sides {x_max - x_min:g} x {y_max - y_min:g}; is the box mode right?")
     return found
-
-
-def field(entry: Any, key: str, place: str) -> Any:
-    """Value of a key of an object."""
-    if not isinstance(entry, dict):
-        raise FormatError(f"{place}: an object is needed, not {type(entry).__name__}")
-    if key not in entry:
-        raise FormatError(f"{place}: no {key!r}; it has {', '.join(map(repr, list(entry)[:8])) or 'nothing'}")
-    return entry[key]
-
-
-def _require_list(value: Any, place: str) -> Sequence[Any]:
-    """Value that is a list."""
-    if not isinstance(value, list):
-        raise FormatError(f"{place}: a list is needed, not {type(value).__name__}")
-    return value
-
-
-def number(value: Any, place: str) -> float:
-    """Finite number; true, false and text are none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise FormatError(f"{place}: {value!r:.40} is not a finite number")
-    return float(value)
-
-
-def _plain_id(value: Any, place: str) -> str:
-    """Id as text: a string as it is, a whole number by its digits."""
-    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-        raise FormatError(f"{place}: {value!r:.40} is not an id; ids are text or whole numbers")
-    return str(value)
 
 
 def _file_stem(name: str) -> str:

@@ -8,8 +8,6 @@ counted, and an image that holds nothing else is no reading without marks. A sha
 ``certainty`` is the mark's confidence, on the scale that it has.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from overread.errors import FormatError, UsageError
 from overread.marks._ellipse import DrawnEllipse, ellipse_of_outline
 from overread.marks._mark_set import MarkSet
-from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings
+from overread.marks.formats._builder import MarkSetBuilder, Spacings
 from overread.marks.formats._readers import attribute, local_name, number_in, read_xml
 
 
@@ -48,26 +46,18 @@ def read(
     """
     if polygons not in (None, "ellipse"):
         raise UsageError(f"--polygons {polygons}: polygons become an ellipse, or are left out")
-    root = read_xml(path)
-    if local_name(root) != "annotations":
-        raise FormatError(
-            f"{path}: the root is <{local_name(root)}>, not <annotations>: no CVAT for images file"
-        )
+    root = read_xml(path, ["annotations"], "CVAT for images")
     if any(local_name(child) == "track" for child in root):
         raise FormatError(f"{path}: holds tracks (CVAT for video); export it as CVAT for images 1.1")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    counter = ShapeCounter(builder)
     taken = {"ellipse", *(["box"] if boxes else []), *(["polygon"] if polygons else [])}
     for image in root:
         if local_name(image) == "image":
-            _read_image(builder, image, reader, counter, taken)
-    counter.warn()
+            _read_image(builder, image, reader, taken)
     return builder.build()
 
 
-def _read_image(
-    builder: MarkSetBuilder, image: Element, reader: str, counter: ShapeCounter, taken: set[str]
-) -> None:
+def _read_image(builder: MarkSetBuilder, image: Element, reader: str, taken: set[str]) -> None:
     """Note an image, its reading and its shapes."""
     name = attribute(image, "name", builder.source)
     place = f"image {name!r}"
@@ -77,7 +67,7 @@ def _read_image(
         raise FormatError(f"{where}: is there twice (two tasks with one file name? export them one by one)")
     shapes = {number: shape for number, shape in enumerate(image) if local_name(shape) != "tag"}
     others = [kind for kind in map(local_name, shapes.values()) if kind not in taken]
-    if counter.leave_out(others, name, reader, all_shapes=len(shapes)):
+    if builder.leave_out(others, name, reader, all_shapes=len(shapes)):
         return
     builder.add_image(name, path=name, width=width, height=height)
     builder.add_reading(name, reader)
@@ -94,7 +84,7 @@ def _read_image(
                 f"{reader}/{number}",
                 **_ellipse_of(shape, f"{where}, shape '{reader}/{number}'")._asdict(),
                 label=shape.get("label", ""),
-                confidence=counter.confidence(said),
+                confidence=builder.confidence_in(said),
                 place=place,
             )
 

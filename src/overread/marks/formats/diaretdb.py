@@ -7,8 +7,6 @@ or is named by the user. A file without markings is a reading without marks. The
 (more than a half), Low 0.25 (less than a half).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -19,7 +17,7 @@ from overread.errors import FormatError
 from overread.marks._ellipse import DrawnEllipse, ellipse_of_outline
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
-from overread.marks.formats._readers import child_text, children, local_name, number_in, read_xml
+from overread.marks.formats._readers import child_text, children, files_of, local_name, number_in, read_xml
 
 FILE_NAME = re.compile(r"(?P<image>.+)_(?P<reader>[0-9]{2})_plain$")
 CONFIDENCES = {"high": 1.0, "medium": 0.75, "low": 0.25, "": float("nan")}
@@ -38,27 +36,18 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
     reader : str
         Who drew it, where the file's name does not tell.
     """
-    # Of each reading that is there twice, as in the original, the plain file is the one without a DTD.
-    files = [
-        file for file in sorted(path.glob("*.xml")) if not file.with_name(f"{file.stem}_plain.xml").exists()
-    ]
-    files = files if path.is_dir() else [path]
-    if not files:
-        raise FormatError(f"{path}: no .xml files in this folder")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    for file in files:
-        _read_file(builder, file, reader)
+    for file in files_of(path, ".xml"):
+        # Of each reading that is there twice, as in the original, the plain file is the one without a DTD.
+        if file == path or not file.with_name(f"{file.stem}_plain.xml").exists():
+            _read_file(builder, file, reader)
     return builder.build()
 
 
 def _read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
     """Note one expert's reading of one image."""
-    root = read_xml(file)
+    root = read_xml(file, ["imgannotooldata"], "DIARETDB1")
     markings = [element for element in root.iter() if local_name(element) == "marking"]
-    if local_name(root) != "imgannotooldata":
-        raise FormatError(
-            f"{file}: the root is <{local_name(root)}>, not <imgannotooldata>: no DIARETDB1 file"
-        )
     parts = FILE_NAME.match(file.stem)
     who = reader or (str(int(parts["reader"])) if parts else "")
     if not who:

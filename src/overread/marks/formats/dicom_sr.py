@@ -12,8 +12,6 @@ source and those under a shape are readings, also where they have no mark. The i
 an images table gives each id its ``sop_instance_uid``.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import math

@@ -8,8 +8,6 @@ graphics or an overlay is refused, because they may be marks. The image id is th
 table gives each id its ``sop_instance_uid``.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

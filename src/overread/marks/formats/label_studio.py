@@ -13,8 +13,6 @@ one mark. A number or rating whose control is named ``confidence`` or ``certaint
 it has.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
@@ -32,7 +30,6 @@ from overread.marks._ellipse import DrawnEllipse
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import (
     MarkSetBuilder,
-    ShapeCounter,
     Spacings,
     ellipses_in_px,
     is_confidence,
@@ -114,47 +111,30 @@ def read(
         Whether no image was rotated in the editor, which JSON-MIN does not tell.
     """
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    left_out = ShapeCounter(builder)
     tasks = list(read_node(path).items())
     for task in tasks:
         if "annotations" in task:
-            annotations = _read_task(task, image_key, left_out)
+            _read_task(task, image_key, builder, boxes=boxes)
         elif "annotation_id" in task:
-            annotations = _read_minimal_task(task, image_key, left_out, not_rotated=not_rotated)
+            _read_minimal_task(task, image_key, builder, boxes=boxes, not_rotated=not_rotated)
         else:
             raise FormatError(f"{task.place}: neither a task with annotations nor a JSON-MIN record")
-        for annotation in annotations:
-            _add_annotation(annotation, left_out, boxes=boxes)
-    _leave_out_drafts(builder, tasks, image_key, left_out)
-    left_out.warn()
+    _leave_out_drafts(builder, tasks, image_key)
     return builder.build()
 
 
-@dataclass(frozen=True)
-class _Annotation:
-    """What one reader drew on one image."""
-
-    place: str
-    name: str
-    image_id: str
-    path: JsonNode | None
-    reader: str
-    drawn: list[_Drawn]
-    may_be_rotated: bool = False
-
-
-def _read_task(task: JsonNode, image_key: str, left_out: ShapeCounter) -> Iterator[_Annotation]:
+def _read_task(task: JsonNode, image_key: str, builder: MarkSetBuilder, *, boxes: bool) -> None:
     """Read a task with all its annotations; an image that nobody read is left out."""
-    data, builder = task["data"], left_out.builder
+    data = task["data"]
     image_id = data[image_key].identifier()
     annotations = list(task["annotations"].items())
     if not annotations:
-        left_out.notes[NOBODY] += 1
+        builder.notes[NOBODY] += 1
     cancelled: set[tuple[str, str]] = set()
     for annotation in annotations:
         skipped = annotation.get("was_cancelled")
         if skipped is not None and skipped.value is True:
-            left_out.notes[CANCELLED] += 1
+            builder.notes[CANCELLED] += 1
             if drawn_by := annotation.get("completed_by"):
                 cancelled.add((image_id, _reader_of(drawn_by)))
             continue
@@ -169,20 +149,18 @@ def _read_task(task: JsonNode, image_key: str, left_out: ShapeCounter) -> Iterat
             if "value" in region
         )
         name, reader = annotation["id"].identifier(), _reader_of(annotation["completed_by"])
-        yield _Annotation(annotation.place, name, image_id, data.get("image"), reader, drawn)
+        _add_reading(builder, image_id, data.get("image"), reader, name, drawn, boxes=boxes)
     # Now that the other annotations of the task are noted.
     builder.left_out |= cancelled - {*builder.readings}
 
 
-def _leave_out_drafts(
-    builder: MarkSetBuilder, tasks: Iterable[JsonNode], image_key: str, left_out: ShapeCounter
-) -> None:
+def _leave_out_drafts(builder: MarkSetBuilder, tasks: Iterable[JsonNode], image_key: str) -> None:
     """Keep out readings that were begun and not submitted; a draft that does not tell its member may be anyone's."""
     readers = {reader for _, reader in builder.readings}
     for task in tasks:
         drafts = task.get("drafts")
         for draft in [] if drafts is None else drafts.items():
-            left_out.notes[DRAFTS] += 1
+            builder.notes[DRAFTS] += 1
             names = _members_of(draft)
             begun = {
                 (task["data"][image_key].identifier(), name) for name in names & readers or names | readers
@@ -206,8 +184,8 @@ def _shape_name(value: JsonNode) -> str:
 
 
 def _read_minimal_task(
-    task: JsonNode, image_key: str, left_out: ShapeCounter, *, not_rotated: bool
-) -> Iterator[_Annotation]:
+    task: JsonNode, image_key: str, builder: MarkSetBuilder, *, boxes: bool, not_rotated: bool
+) -> None:
     """Read a JSON-MIN record: one annotation, its regions in members named after the editor's tags."""
     members = []
     for key, value in task.mapping().items():
@@ -220,30 +198,37 @@ def _read_minimal_task(
                 members.append((f"{place} {seen[place]}", key, member, member))
         is_tied = isinstance(value, list) and all(isinstance(one, dict) for one in value)
         if is_confidence(key) and not is_tied:
-            left_out.notes[UNTIED] += 1
+            builder.notes[UNTIED] += 1
     name, image_id = task["annotation_id"].identifier(), task[image_key].identifier()
     reader, drawn = _reader_of(task["annotator"]), _gather(members)
-    yield _Annotation(task.place, name, image_id, task.get("image"), reader, drawn, not not_rotated)
+    if not not_rotated and any(_is_region(part.value, boxes=boxes) for part in drawn):
+        raise FormatError(
+            f"{task.place}: JSON-MIN does not tell whether an image was rotated in the editor, and its marks would lie "
+            "elsewhere (export as JSON, or say --not-rotated if none was)"
+        )
+    _add_reading(builder, image_id, task.get("image"), reader, name, drawn, boxes=boxes)
 
 
-def _add_annotation(one: _Annotation, left_out: ShapeCounter, *, boxes: bool) -> None:
+def _add_reading(
+    builder: MarkSetBuilder,
+    image_id: str,
+    path: JsonNode | None,
+    reader: str,
+    name: str,
+    drawn: list[_Drawn],
+    *,
+    boxes: bool,
+) -> None:
     """Note a reading, with the size of its image where a region tells it, and its marks.
 
     Where there are only shapes that do not count, it is left out.
     """
-    builder, image_id = left_out.builder, one.image_id
-    others = [part.value for part in one.drawn if _is_other_shape(part.value, boxes=boxes)]
-    regions = [part for part in one.drawn if _is_region(part.value, boxes=boxes)]
-    kinds = [_shape_name(value) for value in others]
-    if left_out.leave_out(kinds, image_id, one.reader, all_shapes=len(others) + len(regions)):
+    regions = [part for part in drawn if _is_region(part.value, boxes=boxes)]
+    kinds = [_shape_name(part.value) for part in drawn if _is_other_shape(part.value, boxes=boxes)]
+    if builder.leave_out(kinds, image_id, reader, all_shapes=len(kinds) + len(regions)):
         return
-    if regions and one.may_be_rotated:
-        raise FormatError(
-            f"{one.place}: JSON-MIN does not tell whether an image was rotated in the editor, and its marks would lie "
-            "elsewhere (export as JSON, or say --not-rotated if none was)"
-        )
-    if (image_id, one.reader) in builder.readings:
-        left_out.notes[REPEATED] += 1
+    if (image_id, reader) in builder.readings:
+        builder.notes[REPEATED] += 1
     for rotation in filter(None, (part.region.get("image_rotation") for part in regions)):
         if rotation.number() % 360 != 0:
             raise FormatError(
@@ -255,21 +240,21 @@ def _add_annotation(one: _Annotation, left_out: ShapeCounter, *, boxes: bool) ->
     if len(sizes) > 1:
         raise FormatError(f"{builder.source}: image {quote_cell(image_id)} has two sizes in one annotation")
     width, height = next(iter(sizes), (math.nan, math.nan))
-    builder.add_image(image_id, path=one.path.text() if one.path else "", width=width, height=height)
-    builder.add_reading(image_id, one.reader)
+    builder.add_image(image_id, path=path.text() if path else "", width=width, height=height)
+    builder.add_reading(image_id, reader)
     for number, part in enumerate(regions):
         # The id of the region; prefixed where another annotation of the image has it too, or where it has none.
         named = part.region.get("id")
         mark_id = named.identifier() if named else str(number)
         if not named or mark_id in builder.mark_ids[image_id]:
-            mark_id = f"{one.name}/{mark_id}"
+            mark_id = f"{name}/{mark_id}"
         builder.add_mark(
             image_id,
-            one.reader,
+            reader,
             mark_id,
             **_ellipse_of(part.value, width, height)._asdict(),
             label=_label_of(part.value),
-            confidence=left_out.confidence(part.said),
+            confidence=builder.confidence_in(part.said),
             place=part.value.place,
         )
 

@@ -19,8 +19,6 @@ from the left edge of the first; y runs down, so y = -z, where z grows towards t
 + 1].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -96,14 +94,12 @@ def read(
     radius_mm : float
         Radius of the circle that a point becomes. Needed for radiographs.
     """
-    root = read_xml(path)
+    root = read_xml(path, ["LidcReadMessage", "IdriReadMessage"], "LIDC-IDRI")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     if local_name(root) == "LidcReadMessage":
         _read_ct(builder, root, slice_mm)
-    elif local_name(root) == "IdriReadMessage":
-        _read_radiograph(builder, root, radius_mm)
     else:
-        raise FormatError(f"{path}: the root is <{local_name(root)}>: no LIDC-IDRI file")
+        _read_radiograph(builder, root, radius_mm)
     return builder.build()
 
 
@@ -170,39 +166,27 @@ def _read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | 
         reader = f"{image_id}/{number}"
         builder.add_reading(image_id, reader)
         for nodule in children(session, "unblindedRead"):
-            _add_point(builder, image_id, reader, number, nodule, radius_mm)
-
-
-def _add_point(
-    builder: MarkSetBuilder,
-    image_id: str,
-    reader: str,
-    session: int,
-    nodule: Element,
-    radius_mm: float | None,
-) -> None:
-    """Note a nodule that the reader saw, as a circle in mm."""
-    name = child_text(nodule, "noduleID") or ""
-    where = f"{builder.source}, session {session}, nodule {name!r}"
-    traits = next(children(nodule, "characteristics"), None)
-    if traits is None:
-        raise FormatError(f"{where}: no characteristics, so no confidence")
-    confidence = number_in(child_text(traits, "confidence"), "confidence", where)
-    if confidence == NOT_SEEN:
-        return
-    if radius_mm is None or not radius_mm > 0:
-        raise FormatError(f"{where}: a point has no size: give radius_mm")
-    spacing = _spacing_of(builder, image_id)
-    edges = (edge for roi in children(nodule, "roi") for edge in children(roi, "edgeMap"))
-    for number, edge in enumerate(edges):
-        x, y = (number_in(child_text(edge, key), key, where) for key in ("xCoord", "yCoord"))
-        builder.add_mark(
-            image_id,
-            reader,
-            f"{session}/{name}" + (f"/{number}" if number else ""),
-            centre=((x + 0.5) * spacing[0], (y + 0.5) * spacing[1]),
-            semi_axes=(radius_mm, radius_mm),
-            confidence=confidence,
-            label="nodule",
-            in_mm=True,
-        )
+            name = child_text(nodule, "noduleID") or ""
+            where = f"{builder.source}, session {number}, nodule {name!r}"
+            traits = next(children(nodule, "characteristics"), None)
+            if traits is None:
+                raise FormatError(f"{where}: no characteristics, so no confidence")
+            confidence = number_in(child_text(traits, "confidence"), "confidence", where)
+            if confidence == NOT_SEEN:
+                continue
+            if radius_mm is None or not radius_mm > 0:
+                raise FormatError(f"{where}: a point has no size: give radius_mm")
+            spacing = _spacing_of(builder, image_id)
+            edges = (edge for roi in children(nodule, "roi") for edge in children(roi, "edgeMap"))
+            for point, edge in enumerate(edges):
+                x, y = (number_in(child_text(edge, key), key, where) for key in ("xCoord", "yCoord"))
+                builder.add_mark(
+                    image_id,
+                    reader,
+                    f"{number}/{name}" + (f"/{point}" if point else ""),
+                    centre=((x + 0.5) * spacing[0], (y + 0.5) * spacing[1]),
+                    semi_axes=(radius_mm, radius_mm),
+                    confidence=confidence,
+                    label="nodule",
+                    in_mm=True,
+                )

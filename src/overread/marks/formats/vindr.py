@@ -5,8 +5,6 @@ Columns image_id, class_name, class_id, rad_id, x_min, y_min, x_max, y_max in pi
 given.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from pathlib import Path

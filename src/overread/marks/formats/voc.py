@@ -6,15 +6,13 @@ file does not tell who drew: a file or a folder of files is one reader's. A file
 marks.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from overread.errors import FormatError
 from overread.marks._ellipse import DrawnEllipse
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
-from overread.marks.formats._readers import child_text, children, local_name, number_in, read_xml
+from overread.marks.formats._readers import child_text, children, files_of, number_in, read_xml
 
 
 def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSet:
@@ -29,20 +27,15 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSe
     spacings : Spacings
         Millimetres per pixel.
     """
-    files = sorted(path.glob("*.xml")) if path.is_dir() else [path]
-    if not files:
-        raise FormatError(f"{path}: no .xml files in this folder")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    for file in files:
+    for file in files_of(path, ".xml"):
         _read_file(builder, file, reader)
     return builder.build()
 
 
 def _read_file(builder: MarkSetBuilder, file: Path, reader: str) -> None:
     """Note one image, its reading and its boxes."""
-    root = read_xml(file)
-    if local_name(root) != "annotation":
-        raise FormatError(f"{file}: the root is <{local_name(root)}>, not <annotation>: no Pascal VOC file")
+    root = read_xml(file, ["annotation"], "Pascal VOC")
     name = child_text(root, "filename") or file.stem
     size = next(children(root, "size"), None)
     width, height = (

@@ -5,8 +5,6 @@ px. A box becomes the ellipse that fills it. Neither reader nor size of the imag
 the sizes come from the images table. An empty file is a reading without marks. ``classes.txt`` names the classes.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from overread.errors import FormatError
 from overread.files import read_capped
 from overread.marks._mark_set import MarkSet
 from overread.marks.formats._builder import MarkSetBuilder, Spacings
+from overread.marks.formats._readers import files_of
 from overread.tables import parse_number, quote_cell
 
 CLASSES = "classes.txt"
@@ -34,9 +33,9 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSe
     """
     told = spacings or Spacings()
     folder = path if path.is_dir() else path.parent
-    files = [path] if path.is_file() else sorted(one for one in path.glob("*.txt") if one.name != CLASSES)
+    files = [one for one in files_of(path, ".txt") if one == path or one.name != CLASSES]
     if not files:
-        raise FormatError(f"{path}: no .txt files in this folder")
+        raise FormatError(f"{path}: no .txt files but {CLASSES} in this folder")
     classes = _text_of(folder / CLASSES).splitlines() if (folder / CLASSES).is_file() else []
     builder = MarkSetBuilder(str(path), told)
     for file in files:

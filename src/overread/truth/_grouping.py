@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
@@ -20,19 +19,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from overread.truth._mark_arrays import MarkArrays
+    from overread.truth._mark_arrays import MarkArrays, Pairs
     from overread.truth._options import MergeOptions
-    from overread.truth._pairs import Pairs
 
 ENTRY_POINTS = "overread.grouping_rules"
-RULES = {
-    "star": "star:STAR",
-    "components": "star:COMPONENTS",
-    "dbscan": "dbscan:DBSCAN",
-    "fusion": "fusion:FUSION",
-    "linkage": "linkage:LINKAGE",
-}
-"""The package's own rules by name: module and attribute."""
+OWN = ("star", "components", "dbscan", "fusion", "linkage")
+"""Names of the package's own rules, which `overread.truth._rules` holds: they need numba, these names do not."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ class GroupingRule:
 
 def list_rules() -> list[str]:
     """Names of all grouping rules, the package's own first."""
-    return [*RULES, *sorted({one.name for one in entry_points(group=ENTRY_POINTS)} - {*RULES})]
+    return [*OWN, *sorted({one.name for one in entry_points(group=ENTRY_POINTS)} - {*OWN})]
 
 
 @cache
@@ -76,11 +68,11 @@ def find_rule(name: str) -> GroupingRule:
         If there is no rule of this name.
     """
     require_rule(name)
-    if name in RULES:
-        module, _, attribute = RULES[name].partition(":")
-        rule: GroupingRule = getattr(import_module(f"overread.truth.rules.{module}"), attribute)
-    else:
-        rule = entry_points(group=ENTRY_POINTS)[name].load()
+    if name in OWN:
+        from overread.truth._rules import RULES
+
+        return next(rule for rule in RULES if rule.name == name)
+    rule: GroupingRule = entry_points(group=ENTRY_POINTS)[name].load()
     if rule.name != name:
         raise InvalidInputError(f"the grouping rule {name!r} calls itself {rule.name!r}; give both one name")
     return rule
@@ -88,5 +80,5 @@ def find_rule(name: str) -> GroupingRule:
 
 def require_rule(name: str) -> None:
     """Refuse a name that no grouping rule has; nothing is loaded."""
-    if name not in RULES and name not in list_rules():
+    if name not in OWN and name not in list_rules():
         raise InvalidInputError(f"method {name!r} does not exist; use {' or '.join(list_rules())}")
