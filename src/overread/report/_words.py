@@ -6,6 +6,7 @@ The sentences are macros of the template ``words.txt.j2``; here are their number
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -346,31 +347,10 @@ def _shorten(reasons: dict[str, int]) -> list[tuple[int, str]]:
     return [*kept, (sum(n for n, _ in others), f"{len(others)} other reasons")]
 
 
-SENTENCES = {
-    one.__name__: one
-    for one in (
-        *(
-            count,
-            describe_preset,
-            difference_with_limits,
-            find_comparisons,
-            find_crop_side,
-            find_median,
-            find_mixture,
-        ),
-        *(
-            give_answer,
-            is_nested,
-            isfinite,
-            isnan,
-            lay_out_flow,
-            list_cards,
-            list_claims,
-            list_facts,
-            list_training,
-        ),
-        *(name_fp, name_fp_range, name_level, name_object, name_range, name_shares, name_unit, percent, tell),
-        *(tell_lines, where_measured),
-    )
+_NAMES = re.compile("(count|describe|find|give|is|lay_out|list|name|percent|tell|where)(_|$)")
+SENTENCES = {name: value for name, value in globals().items() if _NAMES.match(name)} | {
+    "difference_with_limits": difference_with_limits,
+    "isfinite": isfinite,
+    "isnan": isnan,
 }
 """Functions that templates call by their names."""
