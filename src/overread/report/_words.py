@@ -120,13 +120,16 @@ def list_cards(results: StudyResults) -> list[Card]:
     """Give the supported model's locked operating point, and its size."""
     model, counted = results.model(results.supported), results.detector
     target, points = results.verdict.fp_target, counted.points
-    here = points[points["fp_target"] == target].set_index("measure")
+    here: dict[str, Any] = {
+        str(row.measure): row for row in points[points["fp_target"] == target].itertuples()
+    }
     nested = is_nested(results)
 
     def limits(measure: str) -> str:
-        lower, upper = here.loc[measure, ["lower", "upper"]]
-        known = f" ({name_level(results)} interval {percent(lower)} to {percent(upper)})"
-        return "" if isnan(lower) else known
+        ends = here[measure].lower, here[measure].upper
+        return (
+            "" if isnan(ends[0]) else f" ({name_level(results)} interval {' to '.join(map(percent, ends))})"
+        )
 
     found = f"of {count(counted.test.n_gts, 'golden object')} in {where_measured(results)} found"
     images = f"of {count(counted.test.n_positive_images, 'image')} with one found"
@@ -134,9 +137,9 @@ def list_cards(results: StudyResults) -> list[Card]:
     features = f"{'feature' if model.n_features == 1 else 'features'} in the model {model.title}"
     fps = f"false positives per {'' if nested else 'test '}image, {locked}"
     return [
-        Card(percent(here.loc["gt_sensitivity", "estimate"]), found + limits("gt_sensitivity")),
-        Card(percent(here.loc["image_sensitivity", "estimate"]), images + limits("image_sensitivity")),
-        Card(f"{here.loc['fp_per_image', 'estimate']:.2f}", fps),
+        Card(percent(here["gt_sensitivity"].estimate), found + limits("gt_sensitivity")),
+        Card(percent(here["image_sensitivity"].estimate), images + limits("image_sensitivity")),
+        Card(f"{here['fp_per_image'].estimate:.2f}", fps),
         Card(str(model.n_features), features),
     ]
 
