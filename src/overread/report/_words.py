@@ -18,7 +18,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from overread import _text as words
-from overread._text import difference_with_limits
+from overread._text import count, difference_with_limits
 from overread.domains import FINDERS, domain_of
 from overread.features import CATALOGUE
 from overread.report._results import FeatureWeight, ModelComparison, ModelResult, StudyResults
@@ -82,11 +82,6 @@ def find_crop_side(results: StudyResults) -> float:
 def percent(value: float | None, digits: int = 1) -> str:
     """Write a fraction as per cent; a dash where it does not exist."""
     return words.percent(float("nan") if value is None else value, digits, unit=" %", undefined="–")
-
-
-def count(number: int, thing: str) -> str:
-    """Write a number of things."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def name_range(lowest: int, highest: int) -> str:
