@@ -1,7 +1,6 @@
 """The choice among settings: known best ones, few and many patients, and every number counted again.
 
 Columns of scores, from a matrix or one by one.
-The picture of a choice: every setting in its place, the chosen one marked.
 """
 
 from collections.abc import Iterator
@@ -179,14 +178,10 @@ def test_nothing_to_find_is_refused():
 @pytest.mark.parametrize(
     ("shape", "n_features"), [((70, 2), [1]), ((70,), [1]), ((69, 1), [1]), ((70, 0), [])]
 )
-def test_scores_that_do_not_fit_are_refused(shape, n_features):
-    matching, _ = planted(5)
+def test_scores_that_do_not_fit_or_are_missing_are_refused(shape, n_features):
+    matching, scores = planted(5)
     with pytest.raises(InvalidInputError):
         choose_setting(matching, np.zeros(shape), n_features)
-
-
-def test_missing_scores_are_refused():
-    matching, scores = planted(5)
     scores[3, 1] = np.nan
     with pytest.raises(InvalidInputError):
         choose_setting(matching, scores, N_FEATURES)
