@@ -75,6 +75,11 @@ def escape_markdown(text: str) -> str:
     return "".join("\\" + character if character in ACTIVE else character for character in join_lines(text))
 
 
+def count(number: int, thing: str) -> str:
+    """Write a number of things: ``1 image``, ``1,200 images``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """Text that a terminal only shows: control and direction characters stand there as escapes, line ends stay."""
     return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text)

@@ -1,7 +1,6 @@
 """The choice among settings: known best ones, few and many patients, and every number counted again.
 
 Columns of scores, from a matrix or one by one.
-The picture of a choice: every setting in its place, the chosen one marked.
 """
 
 from collections.abc import Iterator
@@ -11,14 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread._plots import empty_figure
 from overread.errors import InvalidInputError
 from overread.froc import (
     CHOICE_FP_TARGETS,
     AlphaRule,
     PathModels,
     ScoredSplit,
-    SettingChoice,
     choose_alpha,
     choose_setting,
     match_detections,
@@ -181,14 +178,10 @@ def test_nothing_to_find_is_refused():
 @pytest.mark.parametrize(
     ("shape", "n_features"), [((70, 2), [1]), ((70,), [1]), ((69, 1), [1]), ((70, 0), [])]
 )
-def test_scores_that_do_not_fit_are_refused(shape, n_features):
-    matching, _ = planted(5)
+def test_scores_that_do_not_fit_or_are_missing_are_refused(shape, n_features):
+    matching, scores = planted(5)
     with pytest.raises(InvalidInputError):
         choose_setting(matching, np.zeros(shape), n_features)
-
-
-def test_missing_scores_are_refused():
-    matching, scores = planted(5)
     scores[3, 1] = np.nan
     with pytest.raises(InvalidInputError):
         choose_setting(matching, scores, N_FEATURES)
@@ -352,30 +345,3 @@ def test_columns_of_anything_are_the_same(scores: object) -> None:
 def test_another_number_of_columns_is_refused(scores: object) -> None:
     with pytest.raises(InvalidInputError, match=r"scores: shape .*a column for each of 4 settings"):
         read_score_columns(scores, 4, "scores")
-
-
-@pytest.fixture
-def choice() -> SettingChoice:
-    table = pd.DataFrame(
-        {
-            "n_features": [2.0, 5.0, 9.0],
-            "sensitivity": [0.5, 0.7, 0.72],
-            "standard_error": [0.03, 0.04, np.nan],
-            "accepted": [False, True, True],
-        }
-    )
-    return SettingChoice(position=1, best=2, fp_targets=(1.0,), n_standard_errors=1.0, table=table)
-
-
-def test_settings_are_drawn_where_they_are(choice: SettingChoice) -> None:
-    axes = choice.plot()
-    drawn = {tuple(point) for line in axes.get_lines() for point in line.get_xydata()}
-    assert drawn == {(2.0, 50.0), (5.0, 70.0), (9.0, 72.0)}
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "chosen (5 features, 70.0 %)" in labels
-    assert "best (9 features, 72.0 %)" in labels
-
-
-def test_it_draws_into_axes_of_the_caller(choice: SettingChoice) -> None:
-    axes = empty_figure(3, 3).subplots()
-    assert choice.plot(axes) is axes

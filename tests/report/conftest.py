@@ -1,5 +1,6 @@
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from small_results import ramp, small_results
 
-from overread.report import RunHead, cut_pictures, draw_figures, render_study
+from overread.report import GroupPart, RunHead, cut_pictures, draw_figures, render_study
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +39,13 @@ def head():
 def page(results, figures, pictures, head):
     """The page's HTML."""
     return render_study(results, figures, pictures, head)
+
+
+@pytest.fixture(scope="session")
+def parts(results, figures, pictures, head):
+    """Two groups of labels, each with the results of the study."""
+    found = []
+    for group, label in (("pale", "Hard <b>"), ("dark", "Dots")):
+        own = replace(results, settings=results.settings | {"labels": {"groups": {group: [label]}}})
+        found.append(GroupPart(group, own, figures, pictures, replace(head, run=f"main-{group}")))
+    return found

@@ -16,7 +16,6 @@ from overread.report import (
     Claims,
     Description,
     FoundFiles,
-    GroupPart,
     Headline,
     Pictures,
     Quarantined,
@@ -198,10 +197,5 @@ def test_what_differs_in_other_studies(name, results, chest, figures, pictures, 
     check(f"{name}.diff", lines, pytestconfig, like=chest)
 
 
-def test_the_page_of_two_groups(results, page, figures, pictures, head, pytestconfig):
-    parts = []
-    for group, label in (("pale", "Hard <b>"), ("dark", "Dots")):
-        settings = results.settings | {"labels": {"groups": {group: [label]}}}
-        own = replace(head, run=f"main-{group}")
-        parts.append(GroupPart(group, replace(results, settings=settings), figures, pictures, own))
+def test_the_page_of_two_groups(parts, page, pytestconfig):
     check("groups.diff", simplify(render_groups(parts, run="main")), pytestconfig, like=2 * simplify(page))

@@ -20,7 +20,6 @@ from overread.files import from_json, to_json
 from overread.froc import format_table
 from overread.report import (
     Description,
-    GroupPart,
     Pictures,
     Quarantined,
     RunHead,
@@ -383,12 +382,9 @@ def saved_rows(link: str) -> list[list[str]]:
     return list(csv.reader(StringIO(unquote(address).removeprefix("\ufeff"), newline="")))
 
 
-def test_cells_are_saved_as_they_are():
+def test_cells_are_saved_as_they_are_and_no_spreadsheet_runs_one():
     rows = [["a", "b, c"], ["1.5", 'say "x"'], ["-2.5", "<b>&amp;"]]
     assert saved_rows(link_csv(rows, "t")) == rows
-
-
-def test_no_spreadsheet_runs_a_cell():
     assert saved_rows(link_csv([["=1+1", "+0.5 to +0.7", "-0.5", "@x"]], "t")) == [
         ["'=1+1", "'+0.5 to +0.7", "-0.5", "'@x"]
     ]
@@ -451,29 +447,12 @@ def test_the_curves_are_saved_at_all_steps(page, results):
         assert abs(float(told["gt_sensitivity_lower"]) - here.loc["gt_sensitivity", "lower"]) < 1e-5
 
 
-@pytest.fixture(scope="module")
-def joined(results, figures, pictures, head):
-    parts = []
-    for group, label in (("pale", "Hard <b>"), ("dark", "Dots")):
-        settings = results.settings | {"labels": {"groups": {group: [label]}}}
-        parts.append(
-            GroupPart(
-                group,
-                replace(results, settings=settings),
-                figures,
-                pictures,
-                replace(head, run=f"main-{group}"),
-            )
-        )
-    return render_groups(parts, run="main"), parts
-
-
 def list_headings(html):
     return re.findall(r"<h2 [^>]*>(.*?)</h2>", html)
 
 
-def test_every_group_has_the_chapters_of_its_own_page_and_ids_are_unique(joined, page):
-    html, parts = joined
+def test_every_group_has_the_chapters_of_its_own_page_and_ids_are_unique(parts, page):
+    html = render_groups(parts, run="main")
     own = list_headings(page)
     assert list_headings(html) == ["Groups", *own * len(parts)]
     named = [attributes["href"] for tag, attributes in parse_page(html).elements if tag == "a"]
@@ -481,15 +460,6 @@ def test_every_group_has_the_chapters_of_its_own_page_and_ids_are_unique(joined,
     inside = [name.removeprefix("#") for name in named if name.startswith("#")]
     assert len(inside) == len(set(inside)) == 1 + len(parts) * (1 + len(own))
     assert all(places.count(name) == 1 for name in inside)
-
-
-@pytest.fixture(scope="module")
-def card(results, head):
-    return write_model_card(results, head)
-
-
-def as_html(card):
-    return MarkdownIt("commonmark").enable("table").render(card)
 
 
 def test_a_small_group_is_not_judged(results, head):
@@ -501,15 +471,16 @@ def test_a_small_group_is_not_judged(results, head):
 
 def test_names_are_text(results, head):
     evil = "</table><script>alert(1)</script>| [x](javascript:y)\n# No"
-    html = as_html(write_model_card(results, replace(head, study=evil)))
+    card = write_model_card(results, replace(head, study=evil))
+    html = MarkdownIt("commonmark").enable("table").render(card)
     assert "<script" not in html
     assert "<a " not in html
     assert html.count("<h1>") == 1
     assert "alert(1)" in html
 
 
-def test_the_page_s_link_saves_the_very_card(page, card, results, head):
+def test_the_page_s_link_saves_the_very_card(page, results, head):
     link = link_model_card(results, head)
     assert str(link) in page
     (address,) = re.findall(r'href="data:text/markdown;charset=utf-8,([^"]+)"', link)
-    assert unquote(address) == card
+    assert unquote(address) == write_model_card(results, head)

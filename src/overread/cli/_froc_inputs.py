@@ -241,7 +241,7 @@ def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -
         score_columns=reading.score or None,
     )
     if reading.candidates is None:
-        if not found.has_positions:
+        if found.unit is None:
             raise TableError(
                 f"{path}: no positions; give x_mm and y_mm (or _px, _percent), or boxes, "
                 "or the table that has them: --candidates"

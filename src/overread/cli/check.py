@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from overread._commands import Flag, emit, make_table, print_plain
 from overread._terminal import make_console
+from overread._text import count
 from overread.errors import LeakageError, TableError
 
 if TYPE_CHECKING:
@@ -90,9 +91,7 @@ def _show(
         _show_file(file, [*errors, *remarks])
     total = ", ".join(f"{number:,} {kind}" for kind, number in rows.items())
     bad = counts["error"] + counts["leakage"]
-    verdict = (
-        f"{_plural(bad, 'error')}, {_plural(counts['warning'], 'warning')}" if problems else "no problems"
-    )
+    verdict = f"{count(bad, 'error')}, {count(counts['warning'], 'warning')}" if problems else "no problems"
     make_console().print(f"{verdict} in {total}")
     if preset is not None:
         print_plain(f"Preset: {describe_preset(**preset)}")
@@ -117,7 +116,3 @@ def _show_file(file: str, problems: list[Problem]) -> None:
     if len(problems) > SHOWN_PER_FILE:
         print_plain(f"... and {len(problems) - SHOWN_PER_FILE:,} more in this file; --json lists them all")
     print_plain("")
-
-
-def _plural(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

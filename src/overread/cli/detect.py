@@ -29,7 +29,7 @@ from overread.files import real_path
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.study import Detector, Documents, FoundMarks, MarkRate, OperatingPoint
+    from overread.study import Detector, Documents, FoundMarks, MarkRate
 
 
 # Beside the results: what was found so far. Without it the same command begins again.
@@ -97,7 +97,7 @@ def detect(
         Print a summary for machines.
     """
     from overread._terminal import ProgressBar
-    from overread.study import Batch, Documents, Request, choose_workers, refuse_other_than_dicom
+    from overread.study import Batch, Documents, MarkRate, Request, choose_workers, refuse_other_than_dicom
 
     at_least_one(workers=workers)
     with_documents = sr or gsps
@@ -131,7 +131,7 @@ def detect(
     if anonymous:
         # It holds the names of the files, and nothing is left to take up again.
         journal.unlink(missing_ok=True)
-    marks = _count_marks(point, found)
+    marks = MarkRate(point.record(), len(found), sum(int(one.rows["shown"].sum()) for one in found))
     in_training = [ids[one.path] for one in found if one.in_training]
     record = {
         "model": model.name,
@@ -160,13 +160,6 @@ def _make_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out}: is a file; --output is a folder for the results")
     out.mkdir(parents=True, exist_ok=True)
-
-
-def _count_marks(point: OperatingPoint, found: Sequence[FoundMarks]) -> MarkRate:
-    """Count marks here, beside those where the threshold was locked."""
-    from overread.study import MarkRate
-
-    return MarkRate(point.record(), len(found), sum(int(one.rows["shown"].sum()) for one in found))
 
 
 def _show(record: dict[str, Any], marks: MarkRate, model: Detector) -> None:

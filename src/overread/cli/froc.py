@@ -322,8 +322,8 @@ def _points_table(
         [
             f"{point['fp_target']:g} ({point['fp_per_image']['estimate']:.2f})",
             f"{point['threshold']:.4g}" if math.isfinite(point["threshold"]) else "none",
-            _limits(point["gt_sensitivity"]),
-            _limits(point["image_sensitivity"]),
+            percent_with_limits(**point["gt_sensitivity"]),
+            percent_with_limits(**point["image_sensitivity"]),
             percent(point["gt_sensitivity_reached"]["estimate"]),
         ]
         for point in points
@@ -381,8 +381,8 @@ def print_locked(report: dict[str, Any]) -> None:
         "threshold": f"{point['threshold']:.6g}",
         "FP/image when locked": f"{report['locked_fp_per_image']:.3f}",
         "induced FP/image": f"{fp['estimate']:.3f} ({fp['lower']:.3f}-{fp['upper']:.3f})",
-        "GT sensitivity": _limits(point["gt_sensitivity"]),
-        "image sensitivity": _limits(point["image_sensitivity"]),
+        "GT sensitivity": percent_with_limits(**point["gt_sensitivity"]),
+        "image sensitivity": percent_with_limits(**point["image_sensitivity"]),
     }
     caption = f"per cent, {100 * report['level']:g} % intervals, threshold fixed"
     make_console().print(
@@ -423,7 +423,3 @@ def print_comparison(report: dict[str, Any]) -> None:
     make_console().print(table)
     for sentence in report["verdict"]:
         _print(sentence)
-
-
-def _limits(measure: dict[str, float]) -> str:
-    return percent_with_limits(measure["estimate"], measure["lower"], measure["upper"])

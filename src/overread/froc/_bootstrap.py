@@ -241,11 +241,6 @@ class Bootstrap:
             return rate_interval(estimate, values, n_units, level, freedom=self.fp_freedom)
         return score_interval(estimate, values, n_units, level)
 
-    @property
-    def locked(self) -> bool:
-        """Whether thresholds were fixed rather than estimated again in each replicate."""
-        return self.fp_freedom is not None
-
 
 def bootstrap(
     matching: Matching,

@@ -23,13 +23,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from overread._plots import empty_figure
 from overread._text import short_repr
 from overread.errors import InvalidInputError
 from overread.froc._bootstrap import (
@@ -41,10 +40,6 @@ from overread.froc._curve import check_targets
 from overread.froc._defaults import ALPHA_FP_TARGETS, CHOICE_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
 from overread.froc._matching import Matching
 from overread.models import find_best, take_sparsest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 Floats = NDArray[np.float64]
 
@@ -316,10 +311,6 @@ def _bootstrap_choices(
     return chosen / usable.sum(), float(disjoint / usable.sum())
 
 
-# Okabe and Ito's colours, which the colour-blind tell apart.
-ACCEPTED, OTHER, CHOSEN = "#0072B2", "#999999", "#D55E00"
-
-
 @short_repr("position", "best", "fp_targets", "n_standard_errors", "table")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SettingChoice:
@@ -334,25 +325,6 @@ class SettingChoice:
     fp_targets: tuple[float, ...]
     n_standard_errors: float
     table: pd.DataFrame
-
-    def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw each setting with one standard error over its features; those that equal the best are blue."""
-        axes = empty_figure(6.0, 4.0).subplots() if axes is None else axes
-        for accepted, colour, label in ((False, OTHER, "worse"), (True, ACCEPTED, "not told from the best")):
-            rows = self.table[self.table["accepted"] == accepted]
-            error = 100 * rows["standard_error"].fillna(0.0)
-            style: dict[str, Any] = {"color": colour, "label": label, "markersize": 4, "linewidth": 0.8}
-            axes.errorbar(rows["n_features"], 100 * rows["sensitivity"], yerr=error, fmt="o", **style)
-        ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": CHOSEN, "markeredgewidth": 1.8}
-        for row, marker, size, name in ((self.best, "^", 9, "best"), (self.position, "D", 10, "chosen")):
-            x, y = self.table["n_features"].iloc[row], 100 * self.table["sensitivity"].iloc[row]
-            label = f"{name} ({x:.0f} features, {y:.1f} %)"
-            axes.plot(x, y, marker, linestyle="none", markersize=size, label=label, **ring)
-        axes.set(xlabel="features", ylabel="out-of-fold sensitivity, %")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#E5E5E5", linewidth=0.6)
-        axes.legend(loc="lower right", frameon=False, fontsize=9)
-        return axes
 
 
 def choose_setting(

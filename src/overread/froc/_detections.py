@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -69,14 +69,36 @@ TRUTH = Schema("ground truth", (*IDS, *OPTIONAL), ("image_id", "truth_id"), othe
 NOT_SCORES = {"label", *(column.name for column in (*IDS, *OPTIONAL))}
 
 
+class _Tables:
+    """Tables of a file, by the names of their attributes, and the images that it lists."""
+
+    NAMES: ClassVar[tuple[str, ...]]
+    images: tuple[str, ...] | None
+
+    def named_images(self) -> list[str]:
+        """Images that the file speaks of."""
+        return [*dict.fromkeys(getattr(self, self.NAMES[0])["image_id"]), *(self.images or ())]
+
+    def renamed(self, ids: Mapping[str, str]) -> Self:
+        """Return the same tables under other ids of images; images that are not listed keep theirs."""
+        renamed: dict[str, Any] = {}
+        for name in self.NAMES:
+            table = getattr(self, name)
+            given = [ids.get(image, image) for image in table["image_id"]]
+            renamed[name] = table.assign(image_id=pd.Series(given, table.index, dtype="str"))
+        images = None if self.images is None else tuple(ids.get(image, image) for image in self.images)
+        return replace(self, images=images, **renamed)  # type: ignore[type-var]
+
+
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
-class Detections:
+class Detections(_Tables):
     """Detections as tables of the same rows, and the images that were read, where the file says so.
 
     A point has radius 0. ``in_px`` says whether positions were in px; where a spacing was given they are in mm now.
     """
 
+    NAMES = ("candidates", "scores")
     candidates: pd.DataFrame
     scores: pd.DataFrame
     images: tuple[str, ...] | None
@@ -88,56 +110,23 @@ class Detections:
         return [name for name in self.scores.columns if name not in ("image_id", "candidate_id")]
 
     @property
-    def has_positions(self) -> bool:
-        """Whether the detections say where they are."""
-        return self.unit is not None
-
-    @property
     def unit(self) -> LengthUnit | None:
-        """Unit of the positions, where there are some."""
+        """Unit of the positions; None where the detections do not say where they are."""
         return unit_of(self.candidates.columns, "detections")
-
-    def named_images(self) -> list[str]:
-        """Images that the detections speak of."""
-        return [*dict.fromkeys(self.candidates["image_id"]), *(self.images or ())]
-
-    def renamed(self, ids: Mapping[str, str]) -> Detections:
-        """Return the same detections under other ids of images; images that are not listed keep theirs."""
-        return replace(
-            self,
-            candidates=rename_images(self.candidates, ids),
-            scores=rename_images(self.scores, ids),
-            images=None if self.images is None else tuple(ids.get(image, image) for image in self.images),
-        )
 
 
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
-class ForeignTruth:
+class ForeignTruth(_Tables):
     """Ground truth as a table with the representative ellipse, and the images where the file lists them.
 
     ``in_px`` says whether positions were in px; where a spacing was given they are in mm now.
     """
 
+    NAMES = ("truth",)
     truth: pd.DataFrame
     images: tuple[str, ...] | None
     in_px: bool = False
-
-    def named_images(self) -> list[str]:
-        """Images that the ground truth speaks of."""
-        return [*dict.fromkeys(self.truth["image_id"]), *(self.images or ())]
-
-    def renamed(self, ids: Mapping[str, str]) -> ForeignTruth:
-        """Return the same ground truth under other ids of images; images that are not listed keep theirs."""
-        images = None if self.images is None else tuple(ids.get(image, image) for image in self.images)
-        return replace(self, truth=rename_images(self.truth, ids), images=images)
-
-
-def rename_images(table: pd.DataFrame, ids: Mapping[str, str]) -> pd.DataFrame:
-    """Give a table other ids of images."""
-    return table.assign(image_id=[ids.get(image, image) for image in table["image_id"]]).astype(
-        {"image_id": "str"}
-    )
 
 
 def read_detections(

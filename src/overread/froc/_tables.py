@@ -1,4 +1,4 @@
-"""Table 1 of the paper: models x {training + validation, test} x FP per image, with intervals; as text in five forms.
+"""Table 1 of the paper: models x {training + validation, test} x FP per image, with intervals; in three forms.
 
 Thresholds come from the training + validation set at each FP target and are carried to the test set,
 where they induce another FP per image (section 6.2). Sensitivities are fractions here and per cent when
@@ -8,7 +8,7 @@ printed; names are escaped for each form.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
 
@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from overread._text import escape_markdown, join_lines, markdown_table, percent, short_repr
 from overread.errors import InvalidInputError
-from overread.files import json_text
 from overread.froc._bootstrap import bootstrap
 from overread.froc._curve import check_targets, operating_points
 from overread.froc._defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
@@ -180,7 +179,7 @@ def _rows_of(
     )
 
 
-TableFormat = Literal["text", "markdown", "html", "latex", "json"]
+TableFormat = Literal["markdown", "html", "latex"]
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -198,25 +197,9 @@ LATEX = {
 }
 
 
-def format_table(table: PerformanceTable, format: TableFormat = "text") -> str:
-    """Print the table; JSON has fractions, the others per cent as the paper has them."""
-    if format not in FORMATS:
-        raise InvalidInputError(f"format={format!r}: use one of {', '.join(FORMATS)}")
+def format_table(table: PerformanceTable, format: TableFormat) -> str:
+    """Write the table in per cent, as the paper has them."""
     return FORMATS[format](table)
-
-
-def _as_text(table: PerformanceTable) -> str:
-    """Columns aligned by blanks."""
-    lines = []
-    for model in table.models:
-        lines += ["", join_lines(_heading(model))]
-        for rows in model.rows:
-            lines += ["", f"  {rows.set_name}{_sizes(rows)}"]
-            lines += [
-                f"  {label:<21}" + "".join(f"{cell:>11}" for cell in cells)
-                for label, cells in _all_rows(rows, table.level)
-            ]
-    return "\n".join([*lines[1:], "", *_footnotes(table)]).rstrip() + "\n"
 
 
 def _as_markdown(table: PerformanceTable) -> str:
@@ -268,11 +251,9 @@ def _as_latex(table: PerformanceTable) -> str:
 
 
 FORMATS: dict[str, Callable[[PerformanceTable], str]] = {
-    "text": _as_text,
     "markdown": _as_markdown,
     "html": _as_html,
     "latex": _as_latex,
-    "json": lambda table: json_text(asdict(table), indent=2) + "\n",
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from overread._text import escape_markdown, join_lines, markdown_table, percent_with_limits
@@ -23,9 +23,9 @@ from overread.report._results import RunHead, StudyResults
 from overread.report._words import (
     FEW_IN_GROUP,
     N_TOLD,
-    SENTENCES,
     give_answer,
     is_nested,
+    make_environment,
     name_size_range,
     name_unit,
     percent,
@@ -39,14 +39,9 @@ CARD_FILE = "model_card.md"
 @cache
 def _make_environment() -> Environment:
     """Make what fills plain texts: a name from the data goes through ``text`` (Markdown) or ``line``."""
-    environment = Environment(
-        loader=PackageLoader("overread.report"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = make_environment(autoescape=False)
     environment.filters.update(text=escape_markdown, line=join_lines)
-    environment.globals.update(SENTENCES, table=_lay_out_table, tell_processing=_tell_processing)
+    environment.globals.update(table=_lay_out_table)
     return environment
 
 
@@ -112,17 +107,13 @@ def list_claim(results: StudyResults) -> list[tuple[int, str, str]]:
     filled = _make_environment().get_template("claim.txt.j2").render(
         results=results,
         study=results.study,
+        domain=domain_of(results.settings),
         nested=is_nested(results),
         linear=not any(isnan(feature.weight) for feature in results.models[0].features),
         penalized=", ".join(model.title for model in results.models if "lam" in model.parameters),
     )  # fmt: skip
     rows = (line.split(" | ", 2) for line in filled.splitlines())
     return [(int(number), subject, said) for number, subject, said in rows]
-
-
-def _tell_processing(results: StudyResults) -> str:
-    """Say what was done to the pixels."""
-    return domain_of(results.settings).describe_processing(results.settings)
 
 
 def _lay_out_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -181,11 +181,7 @@ class Panel:
 class Explorer:
     """Everything that the template and the script show."""
 
-    # The axes' frame.
-    left: float
-    right: float
-    top: float
-    bottom: float
+    left, right, top, bottom = LEFT, RIGHT, TOP, BOTTOM  # The axes' frame
     max_fp: float  # False positives per image at the right end of the axes
     # False positives per image of the slider's steps, and the step at which it stands at first.
     steps: list[float]
@@ -205,13 +201,8 @@ class Explorer:
     @property
     def data(self) -> dict[str, Any]:
         """Numbers for the script."""
-        return {
-            "left": self.left,
-            "right": self.right,
-            "max_fp": self.max_fp,
-            "fp_targets": self.steps,
-            "models": self.models,
-        }
+        axis = {"left": LEFT, "right": RIGHT, "max_fp": self.max_fp}
+        return axis | {"fp_targets": self.steps, "models": self.models}
 
 
 def lay_out_explorer(results: StudyResults) -> Explorer:
@@ -224,10 +215,6 @@ def lay_out_explorer(results: StudyResults) -> Explorer:
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(counted))]
     detector = OF_FOLDS if OF_FOLDS in titles else results.model(results.supported).title
     return Explorer(
-        left=LEFT,
-        right=RIGHT,
-        top=TOP,
-        bottom=BOTTOM,
         max_fp=max_fp,
         steps=steps,
         start=steps.index(nearest_to(results.verdict.fp_target, steps)),

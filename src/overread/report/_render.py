@@ -19,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from overread.froc import PerformanceTable, format_table
@@ -30,8 +30,8 @@ from overread.report._results import FeatureWeight, RunHead, StudyResults
 from overread.report._words import (
     FEW_IN_GROUP,
     N_TOLD,
-    SENTENCES,
     list_claims,
+    make_environment,
     name_size_range,
     percent,
     tell_direction,
@@ -129,13 +129,7 @@ def _list_sections(results: StudyResults, pictures: Pictures) -> list[tuple[str,
 @cache
 def _make_environment() -> Environment:
     """Make what fills templates, with the filters and functions that they use."""
-    environment = Environment(
-        loader=PackageLoader("overread.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = make_environment(autoescape=True)
     environment.filters.update(
         percent=percent,
         number=_number,
@@ -151,7 +145,6 @@ def _make_environment() -> Environment:
         direction=tell_direction,
         unbroken=_keep_units,
     )
-    environment.globals.update(SENTENCES)
     environment.globals.update(
         asset=_asset,
         few_objects=FEW_IN_GROUP,

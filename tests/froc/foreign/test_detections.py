@@ -27,7 +27,7 @@ def test_csv_with_points_and_ids_kept_exactly(tmp_path):
     assert found.candidates["candidate_id"].tolist() == ["1", "2"]
     assert found.candidates[["x_mm", "y_mm", "radius_mm"]].to_numpy().tolist() == [[1.5, 2, 0], [3, 4, 0]]
     assert found.scores["score"].tolist() == [0.5, -7]
-    assert (found.models, found.images, found.has_positions) == (["score"], None, True)
+    assert (found.models, found.images, found.unit) == (["score"], None, "mm")
 
 
 def test_csv_with_boxes_in_px(tmp_path):
@@ -42,7 +42,7 @@ def test_csv_with_boxes_in_px(tmp_path):
 
 def test_scores_without_positions(tmp_path):
     found = read_detections(written(tmp_path, "image_id,candidate_id,soft,b1\na,1,0.5,1\n"))
-    assert not found.has_positions
+    assert found.unit is None
     assert found.models == ["soft", "b1"]
     chosen = read_detections(written(tmp_path, "image_id,x_mm,y_mm,p,note\na,1,2,3,x\n"), score_columns=["p"])
     assert chosen.models == ["p"]

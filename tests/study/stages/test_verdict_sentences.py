@@ -10,7 +10,7 @@ import pytest
 
 from overread.froc import ChanceLevel, Counting, FigureComparison, MeanDifference, StudySize
 from overread.report import Counted, ModelComparison, SetResult, sum_up
-from overread.report._words import give_answer, tell_use
+from overread.report._words import give_answer, tell_lines
 from overread.study import Split
 from overread.study.stages.performance import judge_readers, reach_verdict
 from overread.truth import HIT, MergeOptions
@@ -338,7 +338,7 @@ def test_the_sentence_of_a_case_is_one_to_sign(case):
     assert give_answer(told).tone == tone
     # One decision: the terminal and the section on use, which the model card repeats, say the same.
     assert sum_up(told)[0] == sentence
-    assert ("may be a second reader" in tell_use(told)[1]) == (tone == "good")
+    assert ("may be a second reader" in tell_lines("use", told)[1]) == (tone == "good")
 
 
 def test_margin_and_interval_are_stated():
