@@ -44,7 +44,7 @@ with TemporaryDirectory() as folder:
 # Take the candidate with the highest score in an image. Contributions add up to the score.
 
 why = detector.explain(radiograph)
-print(why.candidate[["x_mm", "y_mm", "radius_mm", "score"]])
+print(why.candidate.to_string())
 table = why.contributions
 print(table.round(3).to_string(index=False))
 assert abs(table["contribution"].sum() - why.candidate["score"]) < 1e-6
