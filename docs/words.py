@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 STYLE = Path("docs/project/style.md")
-SEARCHED = ("src", "docs", "README.md", "CONTRIBUTING.md")
+SEARCHED = ("src", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md")
 ENDINGS = {".py", ".pyi", ".md", ".j2", ".js", ".html", ".toml"}
 
 

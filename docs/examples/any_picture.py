@@ -1,14 +1,14 @@
 """
-Any 2-D picture
-===============
+Any 2-D image
+=============
 
-Chests are one case. A picture of anything, grey or in colour, with or without a size in millimetres, goes the same
-way: a region, blobs that may be objects, features of them.
+Overread is not limited to chest radiographs. On any 2-D image, greyscale or colour, with or without a pixel size, you
+can choose a region, find blobs, and compute their features.
 """
 
 # %%
-# A round colour picture with vessels, a bright disc, bright and dark lesions; a file as your own would be. Lengths
-# are pixels here.
+# A simulated colour image of a round field with vessels, a bright disc, and bright and dark lesions. Lengths are in
+# pixels.
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ with TemporaryDirectory() as folder:
 print(field.shape, f"{field.region.mean():.0%} of the picture is field of view")
 
 # %%
-# Blobs of 2 to 8 pixels, bright or dark, and generic features of each.
+# Find bright and dark blobs of 2 to 8 pixels, and compute generic features of each.
 
 candidates = BlobFinder("both", smallest=2, largest=8)(field, limit=10)
 features = extract_generic(field, candidates)

@@ -2,8 +2,8 @@
 Compare two detectors
 =====================
 
-Two detectors on the same images: which is better, and how sure is that? Both see the same resampled patients, and the
-p-value comes from swapping them in random patients.
+Which of two detectors is better on the same images, and how certain is that? Both see the same resampled patients, and
+the p-value comes from swapping them in random patients.
 """
 
 # %%
@@ -32,7 +32,7 @@ first, second = (
 )
 
 # %%
-# One sentence on one figure, so that it is one test.
+# The conclusion rests on one figure of merit, so it is one test.
 
 figures = compare_figures(first, second, n_bootstrap=200, n_permutations=200)
 for sentence in verdict("clear", "noisy", figures):

@@ -2,12 +2,12 @@
 Explain a detection
 ===================
 
-Why is this place marked? The score of the soft model is a sum, so every feature has its share in it. The detector is
-trained here on eighteen phantoms: enough to show the way, not to find much.
+Why did the detector mark this? The score of the soft model is a sum, so each feature contributes to it. The detector
+here is trained on only eighteen phantoms.
 """
 
 # %%
-# A small study, run whole; ``overread run`` does the same from a terminal.
+# Run a small study; ``overread run`` does the same on the command line.
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,10 +41,10 @@ with TemporaryDirectory() as folder:
     radiograph = read_image(study / "images" / "case00003.dcm")
 
 # %%
-# The candidate with the highest score of an image. Contributions add up to the score.
+# Take the candidate with the highest score in an image. Contributions add up to the score.
 
 why = detector.explain(radiograph)
-print(why.candidate[["x_mm", "y_mm", "radius_mm", "score"]])
+print(why.candidate.to_string())
 table = why.contributions
 print(table.round(3).to_string(index=False))
 assert abs(table["contribution"].sum() - why.candidate["score"]) < 1e-6

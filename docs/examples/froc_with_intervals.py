@@ -2,12 +2,12 @@
 FROC with intervals
 ===================
 
-Sensitivity against false positives per image, for any detector whose detections are a table. Patients are resampled
-for the intervals.
+Sensitivity against false positives per image, for any detector whose detections are a table. Intervals resample
+patients.
 """
 
 # %%
-# Detections with a score, and the truth; here the sum of some simulated features is the detector.
+# You need detections with a score, and the truth. Here the sum of some simulated features is the detector.
 
 from overread import (
     bootstrap,

@@ -2,12 +2,12 @@
 Your own features
 =================
 
-Candidates and features of your own, say the last layer of a network, become a compact model. Nothing here knows what
-the features mean.
+Your own candidates and features, such as the last layer of a network, become a compact model. Overread does not need
+to know what the features mean.
 """
 
 # %%
-# Thirty columns of noise, three of which know something of what the readers marked.
+# Thirty columns, three of which carry information on what the readers marked.
 
 import numpy as np
 import pandas as pd

@@ -2,12 +2,12 @@
 A path and its choice
 =====================
 
-With an L1 penalty a model reads few features, and how few depends on the penalty. The path shows every feature as it
-enters; held-out patients say where to stop.
+With an L1 penalty a model uses few features; how few depends on the penalty. The path shows each feature as it enters,
+and held-out patients say where to stop.
 """
 
 # %%
-# Bags of a simulated cohort with 40 features, 8 of which say something.
+# Bags of a simulated cohort with 40 features, 8 of which are informative.
 
 import numpy as np
 

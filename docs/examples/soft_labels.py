@@ -8,7 +8,7 @@ readers who marked it: its soft label.
 
 # %%
 # A simulated cohort of tables: who read which image, and what was marked. Your own ``marks.csv`` and ``readings.csv``
-# have the same columns (``overread.marks.read_folder`` reads them).
+# have the same columns (``overread.read_folder`` reads them).
 
 from overread import candidate_cohort, marks_figure, merge_marks
 from overread.plugins import save_figure
@@ -17,8 +17,8 @@ cohort = candidate_cohort(40, n_readers=5, n_features=2, n_informative=2, seed=4
 print(cohort.marks.head(3).round(1).to_string())
 
 # %%
-# One row an object: ``n_readers`` of ``n_readings`` marked it, ``probability`` is the soft label, ``golden`` says
-# that two or more agree.
+# One row per object: ``n_readers`` of ``n_readings`` marked it, ``probability`` is the soft label, and ``golden`` says
+# that two or more readers agree.
 
 truth = merge_marks(cohort.marks, cohort.readings)
 print(truth[["image_id", "truth_id", "n_readers", "n_readings", "probability", "golden"]].head().to_string())
