@@ -262,7 +262,7 @@ DELETE = object()
 @pytest.mark.parametrize(
     ("path", "value", "match"),
     [
-        ("kind", "Unknown", "none of"),
+        ("kind", "Unknown", "none of .* has to be imported before its file"),
         ("kind", 3, "kind"),
         ("kind", "SoftMILPath", "parameters"),
         ("parameters", [], "object"),

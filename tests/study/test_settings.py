@@ -89,7 +89,7 @@ HOSTILE = [
     ({"b2": {"n_bootstrap": 1}}, "need 0, for no intervals, or at least 20"),
     ({"soft": {"normalizations": ["bags", "bags"]}}, "named twice"),
     ({"models": {"wanted": ["soft", "b3"]}}, "there is no model 'b3'; use any of soft, b1, b2, boosted"),
-    ({"candidates": {"finder": "eyes"}}, "[candidates] finder = 'eyes'"),
+    ({"candidates": {"finder": "eyes"}}, "or install the package that has it"),
     ({"boosted": {"n_trees": []}}, "[boosted] n_trees"),
     ({"boosted": {"trees": [5]}}, "did you mean n_trees?"),
     ({"models": {"wanted": ["b1", "b1"]}}, "twice"),

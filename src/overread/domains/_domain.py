@@ -426,7 +426,8 @@ def domain_from_record(record: Plain) -> Domain:
         raise ModelFileError(f"the detector is of images of the kind {str(name)[:40]!r}, which is not here")
     if record["finder"] not in list_finders(found.name):
         raise ModelFileError(
-            f"the detector needs the candidate finder {record['finder']!r}, which is not here"
+            f"the detector needs the candidate finder {record['finder']!r}, which is not here:"
+            " install the package that has it"
         )
     return found.from_record(record)
 

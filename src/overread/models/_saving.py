@@ -403,7 +403,8 @@ def _restore(payload: dict[str, Any]) -> Any:
         getattr(overread.models, kind)
     if kind not in _KINDS:
         raise ModelFileError(
-            f"payload.kind: is {kind[:40]!r}, which is none of {sorted({*_KINDS, *OWN_KINDS})}"
+            f"payload.kind: is {kind[:40]!r}, which is none of {sorted({*_KINDS, *OWN_KINDS})}; a class of your own"
+            " has to be imported before its file is loaded"
         )
     cls: Any = _KINDS[kind]
     model = _build(cls, payload["parameters"])

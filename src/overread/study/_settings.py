@@ -262,7 +262,9 @@ class Candidates(Section):
     def _known(cls, finder: str) -> str:
         known = list_all_finders()
         if finder not in known:
-            raise ValueError(f"there is no such finder; use {' or '.join(known)}")
+            raise ValueError(
+                f"there is no such finder; use {' or '.join(known)}, or install the package that has it"
+            )
         return finder
 
 
