@@ -80,5 +80,20 @@ def test_marks_that_do_not_fit_the_reference_size_are_told(run, tmp_path, capsys
     assert "full_size = 300 (" in problem["remedy"]
     (tmp_path / "study.toml").write_text("[merging]\nfull_size = 300.0\n")
     assert warnings() == []
+
+
+def test_settings_that_run_would_refuse_are_errors(run, tmp_path, capsys):
+    write(tmp_path)
+    (tmp_path / "study.toml").write_text(
+        'seed = "x"\n[candidates]\nfinder = "nosuch"\n[models]\nwanted = ["sof"]\n'
+    )
+    assert run(["check", tmp_path, "--skip-files", "--json"]) == 4
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["file"].endswith("study.toml")
+    assert all(word in problem["message"] for word in ("seed = 'x'", "nosuch", "'sof'"))
     (tmp_path / "study.toml").write_text("[merging]\nfull_size_mm = 300.0\n")
-    assert len(warnings()) == 1
+    assert run(["check", tmp_path, "--skip-files"]) == 4
+    assert "full_size_mm" in capsys.readouterr().out
+    (tmp_path / "study.toml").write_text("[models\n")
+    assert run(["check", tmp_path, "--skip-files"]) == 4
+    assert "is not TOML" in capsys.readouterr().out

@@ -46,6 +46,7 @@ def check(study: Path, *, derive_readings: Flag = False, skip_files: Flag = Fals
     from overread.study import (
         check_feature_rows,
         check_pictures,
+        check_settings,
         check_units,
         list_changes,
         read_settings_if_sound,
@@ -59,7 +60,7 @@ def check(study: Path, *, derive_readings: Flag = False, skip_files: Flag = Fals
             problems += check_pictures(scan, study)
         problems += check_feature_rows(scan, study)
     settings = read_settings_if_sound(study)
-    problems += check_units(scan, study, settings)
+    problems += [*check_settings(study), *check_units(scan, study, settings)]
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}

@@ -39,6 +39,7 @@ from ._settings import read_settings as read_settings
 from ._settings import read_toml as read_toml
 from ._study_marks import StudyDomain as StudyDomain
 from ._study_marks import StudyMarks as StudyMarks
+from ._study_marks import check_settings as check_settings
 from ._study_marks import check_units as check_units
 from ._study_marks import read_settings_if_sound as read_settings_if_sound
 from ._study_marks import read_study_domain as read_study_domain

@@ -47,11 +47,25 @@ CLEAR_LOSS = 3.0
 
 
 def read_settings_if_sound(folder: Path) -> Settings:
-    """Read a study's settings; the defaults where there are none or they are wrong, which `run` tells."""
+    """Read a study's settings; the defaults where there are none or they are wrong, which `check_settings` says."""
     try:
         return read_settings(folder / "study.toml")
     except InvalidInputError:
         return Settings()
+
+
+def check_settings(folder: Path) -> Iterator[Problem]:
+    """Say what is wrong with a study's settings; a folder without any has the defaults."""
+    path = folder / "study.toml"
+    if not path.exists():
+        return
+    try:
+        read_settings(path)
+    except InvalidInputError as error:
+        message = str(error).removeprefix(str(path)).lstrip(",: ")
+        yield Problem(
+            str(path), None, None, message, f"correct {path.name}; overread run refuses it", "error"
+        )
 
 
 def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[Problem]:
