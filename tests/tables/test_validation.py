@@ -127,6 +127,12 @@ def test_one_image_id_for_two_images():
     assert "already in row 2, there with another path" in found[0].message
 
 
+def test_one_mark_id_for_marks_of_two_readers():
+    twice = marks(mark_id=["1", "1"])
+    (found,) = check_marks(twice)
+    assert found.remedy == "number the marks of an image through, whoever made them"
+
+
 def test_a_patient_in_two_splits_is_leakage():
     table = pd.DataFrame(
         {

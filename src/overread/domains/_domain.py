@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from overread._text import short_repr
 from overread.domains._finders import CandidateFinder, list_finders
 from overread.errors import InvalidInputError, ModelFileError, UsageError
+from overread.files import digest_of_value
 from overread.images import GRID_MM
 from overread.tables import LengthUnit, plain
 
@@ -225,6 +226,11 @@ class Domain(ABC):
         return False
 
     @classmethod
+    def doubt(cls, images: Sequence[SeenImage]) -> tuple[str, str] | None:
+        """Say what speaks against images of this kind in a study of it, and the remedy."""
+        return None
+
+    @classmethod
     def suggest(
         cls, folder: Path, images: pd.DataFrame, marks: pd.DataFrame | None, *, kind: str | None
     ) -> dict[str, dict[str, Any]]:
@@ -276,8 +282,11 @@ class Domain(ABC):
 
     @property
     def versions(self) -> tuple[str, str]:
-        """Of candidates and features, for the keys of what is kept: options of the domain count."""
-        return f"{self.finder} {self.candidate_finder.version}", self.feature_version
+        """Versions of candidates and features, for the keys of what is kept: the domain's own fields count."""
+        usual = {"domain": self.name, **self.versions_record()}
+        own = {key: value for key, value in self.to_record().items() if usual.get(key) != value}
+        options = f", options {digest_of_value(own)[:16]}" if own else ""
+        return f"{self.finder} {self.candidate_finder.version}{options}", self.feature_version
 
     @abstractmethod
     def read(self, path: str | Path, *, mm_per_px: Any = None, mask: str | Path | None = None) -> DomainImage:

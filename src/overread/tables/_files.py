@@ -244,7 +244,12 @@ def duplicated_rows(frame: pd.DataFrame, schema: Schema, file: str) -> Iterator[
         message = f"{same} is already in row {first[ids] + 2}"
         if differing:
             message += f", there with another {', '.join(differing)}"
-        yield Problem(file, row + 2, key[-1], message, "keep one of the rows")
+        remedy = (
+            "number the marks of an image through, whoever made them"
+            if key[-1] == "mark_id" and "reader_id" in differing
+            else "keep one of the rows"
+        )
+        yield Problem(file, row + 2, key[-1], message, remedy)
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> Path:

@@ -126,6 +126,16 @@ class ChestDomain(Domain):
         return 2 * judged.count(False) <= len(judged)
 
     @classmethod
+    def doubt(cls, images: Sequence[SeenImage]) -> tuple[str, str] | None:
+        """Doubt a study in most of whose images no pair of lungs is seen."""
+        if cls.claims(images):
+            return None
+        return (
+            "in most images no pair of lungs is seen, and [region] kind is chest",
+            'set kind to "field_of_view", "masks" or "all" (docs/explanation/fields.md)',
+        )
+
+    @classmethod
     def suggest(
         cls, folder: Path, images: pd.DataFrame, marks: pd.DataFrame | None, *, kind: str | None
     ) -> dict[str, dict[str, Any]]:

@@ -273,17 +273,8 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
     problems += _findings_as_problems(
         find_findings(listed, domain=domain, different=find_different(images)), images, folder, file
     )
-    if not domain.claims(found):
-        problems.append(
-            Problem(
-                str(folder / "study.toml"),
-                None,
-                None,
-                "in most images no pair of lungs is seen, and [region] kind is chest",
-                'set kind to "field_of_view", "masks" or "all" (docs/explanation/fields.md)',
-                "warning",
-            )
-        )
+    if doubt := domain.doubt(found):
+        problems.append(Problem(str(folder / "study.toml"), None, None, *doubt, "warning"))
     if scan.marks is not None:
         problems += _marks_beyond_measured(scan.marks, images, by_path, str(find_path(folder, "marks")))
     return problems
