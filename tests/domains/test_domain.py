@@ -178,3 +178,15 @@ class Seen:
 def test_a_folder_is_of_the_domain_that_claims_it(seen, in_pixels, kind, name):
     images = [Seen(has_lungs) for has_lungs in seen]
     assert guess_domain(images, in_pixels=in_pixels, kind=kind).name == name
+
+
+def test_a_field_that_a_detector_keeps_is_part_of_the_key_of_kept_work():
+    @dataclass(frozen=True)
+    class Sized(SlideDomain):
+        radius: float = 5.0
+
+        def to_record(self):
+            return super().to_record() | {"radius": self.radius}
+
+    assert Sized(radius=8.0).versions != Sized().versions
+    assert SlideDomain().versions == ("brightest 1", "1")
