@@ -368,7 +368,9 @@ class SoftMILPathCV(SoftParameters, LinearBagClassifier):
         # A loss that is a sum over the bags grows with them, and the penalty with it.
         is_sum = self.normalization == "none"
         share = weighed.weight[train].sum() / weighed.weight.sum() if is_sum else 1.0
-        own = {name: None if one is None else np.asarray(one)[train] for name, one in weights.items()}
+        # A number counts for every bag.
+        given = {name: np.asarray(one) for name, one in weights.items() if one is not None}
+        own = {name: np.broadcast_to(one, len(bags))[train] for name, one in given.items()}
         path = make_alike(SoftMILPath, self, alphas=share * self.alphas_).fit(
             bags[train], label[train], **own
         )
