@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +19,9 @@ from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models._base import BagClassifier, read_bags
 from overread.models._kernels import sum_trees
+from overread.models._problem import check_number
 from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, SavedModel
-from overread.models.loss._bag_loss import PoolingName, weigh_bags
+from overread.models.loss._bag_loss import PoolingName, find_pooling, weigh_bags
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -111,22 +113,24 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         sample_weight : array-like of shape (n_bags,), optional
             Weight of each bag, times the readers' weight that `Bags` may carry.
         """
+        find_pooling(self.pooling)
+        count = partial(check_number, integer=True)
+        trees = HistGradientBoostingClassifier(
+            max_iter=int(count(self.n_trees, "n_trees", low=1)),
+            learning_rate=check_number(self.learning_rate, "learning_rate", low=np.finfo(float).tiny),
+            max_leaf_nodes=int(count(self.max_leaves, "max_leaves", low=2)),
+            min_samples_leaf=int(count(self.min_instances, "min_instances", low=1)),
+            l2_regularization=check_number(self.l2, "l2"),
+            early_stopping=False,
+            random_state=self.random_state,
+        )
         given = read_bags(self, X, bags, reset=True)
         weighed = weigh_bags(given, y, sample_weight=sample_weight, reader_weight=None, normalization="bags")
         self.classes_ = weighed.labels.classes
         instances, hard, weight = _weigh_instances(given, weighed.labels.probability, weighed.weight)
         if len(np.unique(hard)) < 2:
             raise InvalidInputError("there is one class only: trees need instances of both")
-        grown = HistGradientBoostingClassifier(
-            max_iter=self.n_trees,
-            learning_rate=self.learning_rate,
-            max_leaf_nodes=self.max_leaves,
-            min_samples_leaf=self.min_instances,
-            l2_regularization=self.l2,
-            early_stopping=False,
-            random_state=self.random_state,
-        ).fit(instances, hard, sample_weight=weight)
-        self._keep(grown)
+        self._keep(trees.fit(instances, hard, sample_weight=weight))
         return self
 
     @property
