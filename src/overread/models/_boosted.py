@@ -38,39 +38,39 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
 
     Parameters
     ----------
-    n_trees
+    n_trees : int, default 100
         Rounds of boosting.
-    learning_rate
+    learning_rate : float, default 0.1
         Share of each tree that is kept.
-    max_leaves
+    max_leaves : int, default 15
         Most leaves of a tree.
-    min_instances
+    min_instances : int, default 20
         Fewest instances of a leaf.
-    l2
+    l2 : float, default 1.0
         Penalty on the leaves' values.
-    pooling
+    pooling : str, default "noisy_or"
         As in `SoftMILLogisticRegression`.
-    random_state
+    random_state : int, optional
         Seed of the trees.
 
     Attributes
     ----------
-    classes_
+    classes_ : ndarray of shape (2,)
         The two classes.
-    feature_, threshold_, left_, right_, value_, missing_left_
+    feature_, threshold_, left_, right_, value_, missing_left_ : ndarray of shape (n_nodes,)
         The nodes of all trees, one entry a node: instances with a value of the feature at most the threshold go
         left; a leaf has the feature -1 and a value.
-    roots_
+    roots_ : ndarray of shape (n_trees,)
         First node of each tree.
-    baseline_
+    baseline_ : float
         Score before the first tree.
-    gains_
+    gains_ : ndarray of shape (d,)
         Gain of the loss by each feature, summed over the splits on it.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from overread.models import BoostedBags
+    >>> from overread import BoostedBags
     >>> X = np.random.default_rng(0).normal(size=(400, 3))
     >>> model = BoostedBags(n_trees=5, min_instances=5).fit(X, (X[:, 1] ** 2 > 1).astype(int))
     >>> int(model.gains_.argmax())

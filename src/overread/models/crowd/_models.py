@@ -129,11 +129,11 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
 
     Parameters
     ----------
-    sensitivity_prior, specificity_prior, prevalence_prior
+    sensitivity_prior, specificity_prior, prevalence_prior : tuple of float, default (1.0, 1.0)
         (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
-    tol
+    tol : float, default 1e-9
         EM stops when a round raises L by at most tol per bag.
-    max_iter
+    max_iter : int, default 2000
         Rounds allowed.
 
     Attributes
@@ -149,9 +149,9 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         95 % interval of pi, likewise.
     objectives_ : ndarray
         L at the start and after each round.
-    n_iter_, converged_
+    n_iter_, converged_ : int, bool
         Rounds, and whether tol was reached.
-    determined_
+    determined_ : bool
         Whether the votes determine skills and labels; two readers never do, without priors.
 
     Examples
@@ -227,16 +227,16 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
 
     Parameters
     ----------
-    alpha
+    alpha : float, optional
         Penalty as in `SoftMILLogisticRegression` with normalization "bags"; None means a tenth of the smallest one
         that gives w = 0 for the labels of the first round, kept for all rounds.
-    sensitivity_prior, specificity_prior
+    sensitivity_prior, specificity_prior : tuple of float, default (1.0, 1.0)
         (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
     penalty, fit_intercept, standardize, pooling, random_state
         As in `SoftMILLogisticRegression`.
-    tol, max_iter
+    tol, max_iter : float, default 1e-6; int, default 200
         Of each M-step, as in `SoftMILLogisticRegression`.
-    round_tol, max_rounds
+    round_tol, max_rounds : float, default 1e-7; int, default 500
         EM stops when a round raises L by at most round_tol per bag, or after so many rounds.
 
     Attributes
@@ -249,7 +249,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         Of the last M-step, as in `SoftMILLogisticRegression`.
     objectives_, n_iter_, converged_
         L after each round, rounds, and whether round_tol was reached.
-    determined_
+    determined_ : bool
         As in `DawidSkene`.
     """
 
