@@ -124,8 +124,9 @@ def _as_text(ids: pd.Index[Any]) -> NDArray[Any]:
 class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     """Hidden labels of bags from votes alone (Dawid and Skene 1979, two classes).
 
-    Maximizes L = sum_i log(pi A_i + (1 - pi) B_i) + log prior over the prevalence pi and the readers' skills; A and B
-    as in `overread.models.crowd._em`. EM starts from the proportion of votes and never lowers L.
+    Maximizes L = sum_i log(pi A_i + (1 - pi) B_i) + log prior over the prevalence pi and the readers' skills; A_i and
+    B_i are the probabilities of the votes on bag i if its label is 1, or 0. EM starts from the proportion of votes and
+    never lowers L.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         pi.
     reader_skills_ : pandas.DataFrame
         reader_id, n_votes, n_marked, expected_positives, sensitivity and specificity with 95 % intervals from the
-        observed information (`overread.models.crowd._em`; coverage in docs/explanation/crowd_models.md).
+        observed information (docs/explanation/crowd_models.md has their coverage).
     prevalence_interval_ : ndarray of shape (2,)
         95 % interval of pi, likewise.
     objectives_ : ndarray
@@ -175,7 +176,7 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     max_iter: int = 2000
 
     def fit(self, votes: Any, y: None = None) -> DawidSkene:
-        """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
+        """Fit to votes, of `votes_on_bags` or `votes_from_marks`, or a table of them; y is ignored."""
         read = read_votes(votes)
         priors = _read_priors(self)
         prevalence_prior = em.prior_of(self.prevalence_prior, "prevalence_prior")
@@ -216,7 +217,7 @@ class _Prevalence:
 class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     """Learning from crowds (Raykar et al. 2010) on bags: the model's probability is the prior of each bag's label.
 
-    Maximizes, with p_i the noisy-or probability of bag i and A, B as in `overread.models.crowd._em`,
+    Maximizes, with p_i the noisy-or probability of bag i and A, B as in `DawidSkene`,
 
     ::
 
