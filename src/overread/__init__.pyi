@@ -53,10 +53,10 @@ from .froc.merit._multi_reader import obuchowski_rockette as obuchowski_rockette
 from .froc.merit._multi_reader import reader_study as reader_study
 from .froc.merit._planning import gts_for_half_width as gts_for_half_width
 from .froc.merit._planning import gts_needed as gts_needed
+from .images._grid import Radiograph as Radiograph
 from .images._grid import from_array as from_array
 from .images._reading import display_image as display_image
 from .images._reading import read_image as read_image
-from .images._spacing import Radiograph as Radiograph
 from .marks._ellipse import Ellipse as Ellipse
 from .marks._ellipse import overlap_area as overlap_area
 from .marks._importing import read_marks as read_marks

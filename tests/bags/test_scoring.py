@@ -172,6 +172,8 @@ def test_out_of_fold_refusals(soft_problem, bag_mean_logistic):
         out_of_fold(model, soft_problem, method="instance_predict_proba")
     with pytest.raises(InvalidInputError, match="needs Bags"):
         out_of_fold(LogisticRegression(), np.eye(10), [0, 1] * 5, cv=2, level="instances")
+    with pytest.raises(InvalidInputError, match="level must be"):
+        out_of_fold(model, soft_problem, level="instance")
     with pytest.raises(ValueError, match="inconsistent numbers"):
         out_of_fold(model, soft_problem, [0, 1])
     with pytest.raises(InvalidInputError, match="differs from the labels the bags carry"):

@@ -169,6 +169,9 @@ def test_knowing_candidates_beat_chance():
 def test_one_image_has_no_other(make_tables):
     with pytest.raises(InvalidInputError, match="two images"):
         chance_level(*make_tables(1, 1, 5, 2, 10))
+    for wrong in (0, -1):
+        with pytest.raises(InvalidInputError, match="n_shifts"):
+            chance_level(*make_tables(1, 3, 5, 2, 10), n_shifts=wrong)
 
 
 def test_no_targets(make_tables):

@@ -89,6 +89,8 @@ def test_hostile_input_is_refused():
         performance_table({})
     with pytest.raises(InvalidInputError, match="fp_targets"):
         performance_table({"m": (simulated(1), None)}, fp_targets=[np.nan])
+    with pytest.raises(InvalidInputError, match="objects='found'"):
+        performance_table({"m": (simulated(1), None)}, objects="found")
     rows = [
         PerformanceRows(
             "a", induced=False, fp_per_image=(0.5,) * n, gt_sensitivity=part, image_sensitivity=part

@@ -127,6 +127,22 @@ def test_a_bag_is_the_noisy_or_of_its_instances(mil):
         assert found == pytest.approx(1 - none, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n_trees": 0},
+        {"learning_rate": 0},
+        {"max_leaves": 1},
+        {"min_instances": 0.5},
+        {"l2": -1},
+        {"pooling": "max"},
+    ],
+)
+def test_a_wrong_parameter_is_named(table, wrong):
+    with pytest.raises(InvalidInputError, match=f"{next(iter(wrong))}="):
+        BoostedBags(**wrong).fit(*table)
+
+
 def test_one_class_is_refused(table):
     X, y = table
     with pytest.raises(InvalidInputError, match="class"):

@@ -173,6 +173,11 @@ def test_a_weight_is_a_repetition_in_fit_and_score(make_mil):
     ]
     weighed = SoftMILPathCV(n_alphas=4, cv=cut[0]).fit(mil.bags, mil.y, sample_weight=counts)
     repeated = SoftMILPathCV(n_alphas=4, cv=cut[1]).fit(mil.bags[rows], mil.y[rows])
+    twice = SoftMILPathCV(n_alphas=4, cv=cut[0])
+    scalar, listed = (
+        clone(twice).fit(mil.bags, mil.y, sample_weight=n) for n in (2.0, np.full(len(mil.y), 2.0))
+    )
+    np.testing.assert_array_equal(scalar.cv_scores_, listed.cv_scores_)
     np.testing.assert_allclose(weighed.cv_scores_, repeated.cv_scores_, atol=1e-7)
     assert weighed.alpha_ == pytest.approx(repeated.alpha_, rel=1e-9)
 

@@ -95,6 +95,8 @@ def test_orders_without_meaning_are_refused(tmp_path):
     for wrong in ({"format": "bmp"}, {"workers": 0}):
         with pytest.raises(InvalidInputError, match="the format dicom or png, and at least one worker"):
             cohort(tmp_path / "s", n_images=1, **wrong)
+    with pytest.raises(UsageError, match="plain or varied"):
+        cohort(tmp_path / "s", n_images=1, nodules="faint")
     with pytest.raises(UsageError, match="folder of backgrounds"):
         cohort(tmp_path / "s", n_images=1, images_csv=tmp_path / "t.csv")
     with pytest.raises(UsageError, match="either it, or n_readers"):

@@ -159,17 +159,17 @@ def out_of_fold(
     labels = X.labels if y is None and isinstance(X, Bags) else y
     if labels is None:
         raise InvalidInputError("out-of-fold prediction needs the labels: pass y")
+    if level not in ("bags", "instances"):
+        raise InvalidInputError(f'level must be "bags" or "instances", got {level!r}')
+    if level == "instances" and not isinstance(X, Bags):
+        raise InvalidInputError('level="instances" needs Bags')
     X, labels = indexable(X, labels)
     splits = make_splits(cv, X, labels, groups)
     predicted = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_predict)(clone(estimator), X, labels, split, params or {}, method)
         for split in splits
     )
-    targets = [test for _, test in splits]
-    if level == "instances":
-        if not isinstance(X, Bags):
-            raise InvalidInputError('level="instances" needs Bags')
-        targets = [X.rows_of(test) for test in targets]
+    targets = [X.rows_of(test) if level == "instances" else test for _, test in splits]
     for values, target in zip(predicted, targets, strict=True):
         if len(values) != len(target):
             raise InvalidInputError(f"{method} gave {len(values)} rows for {len(target)} {level}")

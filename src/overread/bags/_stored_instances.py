@@ -22,18 +22,18 @@ class StoredInstances:
     """A matrix of instances in a column-major ``.npy`` file, or some rows of it.
 
     `Bags` take it as they take an array, and the soft models fit it without holding it
-    (`SoftMILPath(memory_mb=...)`); what needs the whole matrix says so. `overread.files._column_file.write_columns`
+    (`SoftMILPath(memory_mb=...)`); what needs the whole matrix says so. `write_columns`
     makes such a file from blocks of rows.
 
     Parameters
     ----------
-    path
+    path : str or Path
         The file.
-    feature_names
+    feature_names : sequence of str, optional
         Names of the columns.
-    rows
+    rows : array-like of int, optional
         Rows of the file, in the order wanted; None: all.
-    client
+    client : distributed.Client, optional
         A ``distributed.Client``: products with the instances are then made by the workers of its cluster, which find
         the file under the same path.
 
@@ -54,7 +54,7 @@ class StoredInstances:
     Examples
     --------
     >>> import numpy as np, tempfile
-    >>> from overread.bags import Bags, StoredInstances
+    >>> from overread import Bags, StoredInstances
     >>> file = tempfile.NamedTemporaryFile(suffix=".npy")
     >>> np.save(file, np.asfortranarray(np.arange(6.0).reshape(3, 2)))
     >>> file.flush()

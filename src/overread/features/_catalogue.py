@@ -11,7 +11,7 @@ from overread.features.families import FAMILIES
 
 
 class Catalogue(Mapping[str, Feature]):
-    """Features by name, in the order of the columns that `extract` gives.
+    """Features by name, in the order of the columns that `extract_features` gives.
 
     ``CATALOGUE["shape.area"]`` is one feature, ``list(CATALOGUE)`` all names, ``CATALOGUE.family("shape")`` and
     ``CATALOGUE.kind("specific")`` some of them, ``CATALOGUE.search("noise")`` those whose text has a word.
@@ -92,7 +92,7 @@ class Catalogue(Mapping[str, Feature]):
 
 
 CATALOGUE = Catalogue(FAMILIES)
-"""Every feature, in the order of the columns of `extract`."""
+"""Every feature, in the order of the columns of `extract_features`."""
 
 
 def say_in_words(name: str) -> str:

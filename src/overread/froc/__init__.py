@@ -1,7 +1,6 @@
 """Scores against truth: curves, operating points, intervals and comparisons.
 
 Names are imported when they are asked for: commands show the defaults in their help, which needs no pandas.
-Print figures are in `overread.froc._plots`.
 """
 
 import lazy_loader

@@ -72,6 +72,7 @@ NOT_SCORES = {"label", *(column.name for column in (*IDS, *OPTIONAL))}
 class _Tables:
     """Tables of a file, by the names of their attributes, and the images that it lists."""
 
+    __slots__ = ()
     NAMES: ClassVar[tuple[str, ...]]
     images: tuple[str, ...] | None
 

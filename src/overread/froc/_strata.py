@@ -238,6 +238,8 @@ def chance_level(
     image_ids = check_image_ids(images)
     if len(image_ids) < 2:
         raise InvalidInputError("chance_level: needs at least two images")
+    if n_shifts is not None and n_shifts < 1:
+        raise InvalidInputError(f"n_shifts={n_shifts}: need at least 1")
     values = candidate_scores(scores, candidates)
     real = match_detections(candidates, truth, images, scores=values, counting=counting, unit=unit)
     points = operating_points(real, fp_targets=fp_targets).drop(columns="set")

@@ -125,6 +125,8 @@ def performance_table(
     targets = check_targets(fp_targets)
     if not models:
         raise InvalidInputError("a performance table needs at least one model")
+    if objects not in OF_OBJECTS:
+        raise InvalidInputError(f"objects={objects!r}: use one of {', '.join(map(repr, OF_OBJECTS))}")
     options: dict[str, Any] = {"objects": objects, "n_bootstrap": n_bootstrap, "seed": seed, "level": level}
     results = []
     for name, (training, test) in models.items():

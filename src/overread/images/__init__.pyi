@@ -11,6 +11,8 @@ from ._dicom_facts import is_directory as is_directory
 from ._display import MOST_LETTERS as MOST_LETTERS
 from ._display import count_letters as count_letters
 from ._display import rendered as rendered
+from ._grid import GRID_MM as GRID_MM
+from ._grid import Radiograph as Radiograph
 from ._grid import Resampler as Resampler
 from ._grid import blur as blur
 from ._grid import from_array as from_array
@@ -30,8 +32,6 @@ from ._sketch import decode_sketch as decode_sketch
 from ._sketch import sketch as sketch
 from ._source import SourceImage as SourceImage
 from ._spacing import AGREEMENT as AGREEMENT
-from ._spacing import GRID_MM as GRID_MM
-from ._spacing import Radiograph as Radiograph
 from ._spacing import SpacingSource as SpacingSource
 from ._spacing import choose_spacing as choose_spacing
 from ._spacing import given_spacing as given_spacing

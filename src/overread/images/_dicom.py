@@ -181,14 +181,14 @@ TRANSFER_SYNTAX = 0x00020010
 TAGS: dict[str, int] = {
     name: int(Tag(name))
     for name in (
-        *("EstimatedRadiographicMagnificationFactor", "ImagerPixelSpacing", "SamplesPerPixel"),
-        *("PhotometricInterpretation", "NumberOfFrames", "Rows", "Columns"),
-        *("PixelSpacing", "BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation"),
-        *("PixelPaddingValue", "PixelPaddingRangeLimit", "WindowCenter", "WindowWidth"),
-        *("RescaleIntercept", "RescaleSlope", "VOILUTFunction", "ModalityLUTSequence"),
-        *("LUTDescriptor", "LUTData", "VOILUTSequence", "PresentationLUTShape", "PixelData"),
+        "EstimatedRadiographicMagnificationFactor", "ImagerPixelSpacing", "SamplesPerPixel",
+        "PhotometricInterpretation", "NumberOfFrames", "Rows", "Columns",
+        "PixelSpacing", "BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation",
+        "PixelPaddingValue", "PixelPaddingRangeLimit", "WindowCenter", "WindowWidth",
+        "RescaleIntercept", "RescaleSlope", "VOILUTFunction", "ModalityLUTSequence",
+        "LUTDescriptor", "LUTData", "VOILUTSequence", "PresentationLUTShape", "PixelData",
     )
-}
+}  # fmt: skip
 """All that is ever read of an image; `_dicom_facts` reads whose it is and of what."""
 
 

@@ -15,12 +15,12 @@ from overread.errors import ImageError, InvalidInputError, StorageError
 from overread.files import read_capped
 from overread.images._dicom import DICOM_PREFIX, PREAMBLE, read_dicom
 from overread.images._display import rendered
-from overread.images._grid import Resampler, checked_grid, radiograph
+from overread.images._grid import GRID_MM, Radiograph, Resampler, checked_grid, radiograph
 from overread.images._limits import MAX_BYTES
 from overread.images._pictures import read_grey_picture
 from overread.images._sketch import sketch
 from overread.images._source import SourceImage
-from overread.images._spacing import GRID_MM, Radiograph, choose_spacing
+from overread.images._spacing import choose_spacing
 
 ROWS_AT_ONCE = 256
 Result = TypeVar("Result")

@@ -23,9 +23,9 @@ from overread.images._spacing import Spacing, given_spacing
 LONGEST_ID = 64
 WINDOW_PERCENT = (0.5, 99.5)
 NOT_KNOWN = (
-    *("PatientName", "PatientBirthDate", "PatientSex", "StudyDate", "StudyTime", "AccessionNumber"),
-    *("ReferringPhysicianName", "ContentDate", "ContentTime", "PositionerType", "DetectorType"),
-)
+    "PatientName", "PatientBirthDate", "PatientSex", "StudyDate", "StudyTime", "AccessionNumber",
+    "ReferringPhysicianName", "ContentDate", "ContentTime", "PositionerType", "DetectorType",
+)  # fmt: skip
 VIEWS = {"PA": ("399348003", "SCT", "postero-anterior"), "AP": ("399067008", "SCT", "antero-posterior")}
 
 

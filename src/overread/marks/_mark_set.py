@@ -63,7 +63,7 @@ class MarkSet:
     Parameters
     ----------
     marks, readings, images : pandas.DataFrame
-        Tables of DESIGN's columns; see `overread.tables._schemas`.
+        The tables of a study (docs/reference/tables.md).
     left_out : frozenset
         Image and reader of readings of which an import left something out. Without a mark they are not among
         ``readings``, whatever is given: what was drawn and cannot be read is not a reading that found nothing. Images

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +19,9 @@ from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models._base import BagClassifier, read_bags
 from overread.models._kernels import sum_trees
+from overread.models._problem import check_number
 from overread.models._saving import BAG_FIELDS, Field, Float, FloatArray, IntegerArray, SavedModel
-from overread.models.loss._bag_loss import PoolingName, weigh_bags
+from overread.models.loss._bag_loss import PoolingName, find_pooling, weigh_bags
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,39 +38,39 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
 
     Parameters
     ----------
-    n_trees
+    n_trees : int, default 100
         Rounds of boosting.
-    learning_rate
+    learning_rate : float, default 0.1
         Share of each tree that is kept.
-    max_leaves
+    max_leaves : int, default 15
         Most leaves of a tree.
-    min_instances
+    min_instances : int, default 20
         Fewest instances of a leaf.
-    l2
+    l2 : float, default 1.0
         Penalty on the leaves' values.
-    pooling
+    pooling : str, default "noisy_or"
         As in `SoftMILLogisticRegression`.
-    random_state
+    random_state : int, optional
         Seed of the trees.
 
     Attributes
     ----------
-    classes_
+    classes_ : ndarray of shape (2,)
         The two classes.
-    feature_, threshold_, left_, right_, value_, missing_left_
+    feature_, threshold_, left_, right_, value_, missing_left_ : ndarray of shape (n_nodes,)
         The nodes of all trees, one entry a node: instances with a value of the feature at most the threshold go
         left; a leaf has the feature -1 and a value.
-    roots_
+    roots_ : ndarray of shape (n_trees,)
         First node of each tree.
-    baseline_
+    baseline_ : float
         Score before the first tree.
-    gains_
+    gains_ : ndarray of shape (d,)
         Gain of the loss by each feature, summed over the splits on it.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from overread.models import BoostedBags
+    >>> from overread import BoostedBags
     >>> X = np.random.default_rng(0).normal(size=(400, 3))
     >>> model = BoostedBags(n_trees=5, min_instances=5).fit(X, (X[:, 1] ** 2 > 1).astype(int))
     >>> int(model.gains_.argmax())
@@ -111,22 +113,24 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         sample_weight : array-like of shape (n_bags,), optional
             Weight of each bag, times the readers' weight that `Bags` may carry.
         """
+        find_pooling(self.pooling)
+        count = partial(check_number, integer=True)
+        trees = HistGradientBoostingClassifier(
+            max_iter=int(count(self.n_trees, "n_trees", low=1)),
+            learning_rate=check_number(self.learning_rate, "learning_rate", low=np.finfo(float).tiny),
+            max_leaf_nodes=int(count(self.max_leaves, "max_leaves", low=2)),
+            min_samples_leaf=int(count(self.min_instances, "min_instances", low=1)),
+            l2_regularization=check_number(self.l2, "l2"),
+            early_stopping=False,
+            random_state=self.random_state,
+        )
         given = read_bags(self, X, bags, reset=True)
         weighed = weigh_bags(given, y, sample_weight=sample_weight, reader_weight=None, normalization="bags")
         self.classes_ = weighed.labels.classes
         instances, hard, weight = _weigh_instances(given, weighed.labels.probability, weighed.weight)
         if len(np.unique(hard)) < 2:
             raise InvalidInputError("there is one class only: trees need instances of both")
-        grown = HistGradientBoostingClassifier(
-            max_iter=self.n_trees,
-            learning_rate=self.learning_rate,
-            max_leaf_nodes=self.max_leaves,
-            min_samples_leaf=self.min_instances,
-            l2_regularization=self.l2,
-            early_stopping=False,
-            random_state=self.random_state,
-        ).fit(instances, hard, sample_weight=weight)
-        self._keep(grown)
+        self._keep(trees.fit(instances, hard, sample_weight=weight))
         return self
 
     @property

@@ -80,39 +80,39 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
     ----------
     update, prune_bound, alpha_init, screen, tol, max_iter, pooling, memory_mb
         Of each reader's `RVMMIL`.
-    scores
+    scores : {"in_sample", "out_of_fold"}, default "in_sample"
         "in_sample", as in the paper: the mixture learns from scores of the instances the readers' models were
         trained on. "out_of_fold": from scores by models trained without the patient's group.
-    cv
+    cv : int, default 5
         Number of folds of the out-of-fold scores.
-    min_positives
+    min_positives : int, default 10
         A reader with fewer positive bags, or fewer negative ones, is left out and named.
-    ridge
+    ridge : float, default 1e-3
         Precision of the prior on v; so small that it matters only where scores are collinear, and two readers
         with the same scores then share their weight equally.
-    n_bootstrap, confidence
+    n_bootstrap, confidence : int, default 200; float, default 0.95
         Draws of the groups (patients) for the intervals of the importance, and their level. The readers' models
         are held fixed. 0 draws: no intervals.
-    random_state
+    random_state : int, optional
         Seed of the bootstrap; None means 0.
 
     Attributes
     ----------
-    coef_, intercept_
+    coef_, intercept_ : ndarray of shape (1, d) and (1,)
         Of the whole mixture, (1, d) and (1,), on the user's scale.
-    reader_ids_
+    reader_ids_ : ndarray of shape (R,)
         Readers in the mixture, R of them.
-    reader_importance_
+    reader_importance_ : pandas.DataFrame
         Table: reader_id, importance, low, high, n_positive, n_bags, n_features.
-    left_out_readers_
+    left_out_readers_ : dict
         Reason by reader id.
-    reader_coefs_, reader_intercepts_
+    reader_coefs_, reader_intercepts_ : ndarray of shape (R, d) and (R,)
         The readers' models, (R, d) and (R,).
-    score_means_, score_deviations_
+    score_means_, score_deviations_ : ndarray of shape (R,)
         By which the scores are standardized, (R,).
-    n_features_
+    n_features_ : int
         Features that any reader's model uses: the size of the union.
-    converged_
+    converged_ : bool
         Whether all readers' models and the mixture did.
     """
 

@@ -69,33 +69,33 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
 
     Parameters
     ----------
-    alphas
+    alphas : array-like of float, optional
         Penalties, any order; None means a geometric grid of `n_alphas` from alpha_max to
         `min_ratio` alpha_max.
     n_alphas, min_ratio
         The grid, where `alphas` is None.
-    penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, random_state,
-    memory_mb
+    penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, \
+    random_state, memory_mb
         As in `SoftMILLogisticRegression`; max_iter is per penalty.
 
     Attributes
     ----------
-    alphas_
+    alphas_ : ndarray of shape (L,)
         Penalties in decreasing order, L of them.
-    coef_path_, intercept_path_
+    coef_path_, intercept_path_ : ndarray of shape (L, d) and (L,)
         Coefficients (L, d) and intercepts (L,) on the user's scale.
-    objectives_, n_features_
+    objectives_, n_features_ : ndarray of shape (L,)
         Objective and number of non-zero coefficients of each, (L,).
-    fit_reports_
+    fit_reports_ : tuple of FitReport
         L certificates; counts in them are cumulative along the path.
-    alpha_max_
+    alpha_max_ : float
         Smallest penalty that gives w = 0.
     mean_, scale_
         As in `SoftMILLogisticRegression`.
 
     Examples
     --------
-    >>> from overread.models import SoftMILPath
+    >>> from overread import SoftMILPath
     >>> path = SoftMILPath(n_alphas=3).fit([[0.0], [3.0], [0.1], [-0.2]], [0.25, 1.0, 0.0, 0.0])
     >>> path.n_features_.tolist()
     [0, 1, 1]
@@ -270,10 +270,10 @@ class SoftMILPathCV(SoftParameters, LinearBagClassifier):
     ----------
     alphas, n_alphas, min_ratio
         The grid of penalties, as in `SoftMILPath`.
-    cv
+    cv : int, splitter or iterable of (train, test), default 5
         Number of folds of a `SoftStratifiedGroupKFold`, a splitter of scikit-learn, or pairs of indices of bags. Each
         bag is tested once, and no group may be on both sides of a fold.
-    rule
+    rule : {"1se", "best"}, default "1se"
         "1se": the largest penalty whose mean score is at most one standard error below the best. The error is that of
         the difference from the best over the folds, because the same bags judge both. "best": the best itself.
     penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, n_init, tol, max_iter, \
@@ -283,13 +283,13 @@ class SoftMILPathCV(SoftParameters, LinearBagClassifier):
 
     Attributes
     ----------
-    alpha_
+    alpha_ : float
         The chosen penalty.
-    alphas_
+    alphas_ : ndarray of shape (L,)
         Penalties in decreasing order, L of them.
-    cv_scores_
+    cv_scores_ : ndarray of shape (L, folds)
         Score of each penalty on each fold, (L, folds); larger is better.
-    best_estimator_
+    best_estimator_ : SoftMILLogisticRegression
         `SoftMILLogisticRegression` of the chosen penalty, fitted to all bags; it can be saved.
     coef_, intercept_, classes_, n_iter_
         Of it.
@@ -368,7 +368,9 @@ class SoftMILPathCV(SoftParameters, LinearBagClassifier):
         # A loss that is a sum over the bags grows with them, and the penalty with it.
         is_sum = self.normalization == "none"
         share = weighed.weight[train].sum() / weighed.weight.sum() if is_sum else 1.0
-        own = {name: None if one is None else np.asarray(one)[train] for name, one in weights.items()}
+        # A number counts for every bag.
+        given = {name: np.asarray(one) for name, one in weights.items() if one is not None}
+        own = {name: np.broadcast_to(one, len(bags))[train] for name, one in given.items()}
         path = make_alike(SoftMILPath, self, alphas=share * self.alphas_).fit(
             bags[train], label[train], **own
         )

@@ -104,12 +104,12 @@ class ElasticNet(Penalty):
 
     Parameters
     ----------
-    l1_ratio
+    l1_ratio : float, default 0.5
         Share of L1, above 0 and at most 1; 1 is L1. alpha_max is that of L1 divided by it.
 
     Examples
     --------
-    >>> from overread.models import ElasticNet, SoftMILLogisticRegression
+    >>> from overread import ElasticNet, SoftMILLogisticRegression
     >>> X = [[0.0, 0.1], [3.0, 2.9], [0.1, 0.0], [-0.2, -0.1]]
     >>> model = SoftMILLogisticRegression(0.1, penalty=ElasticNet(0.5)).fit(X, [0.25, 1.0, 0.0, 0.0])
     >>> int((model.coef_ != 0).sum())

@@ -62,9 +62,8 @@ SAME_NAMES = {("RVMMIL", "alpha_")}
 _KINDS: dict[str, type[SavedModel]] = {}
 # The kinds of this package, which are its names too: a file may be loaded before its class has been imported.
 OWN_KINDS = (
-    *("BoostedBags", "DawidSkene", "RVMMIL", "RaykarCrowd", "ReaderMixture"),
-    *("SoftMILLogisticRegression", "SoftMILPath"),
-)
+    "BoostedBags", "DawidSkene", "RVMMIL", "RaykarCrowd", "ReaderMixture", "SoftMILLogisticRegression", "SoftMILPath"
+)  # fmt: skip
 
 
 def _file_name(name: str, kind: str) -> str:

@@ -60,58 +60,58 @@ class SoftMILLogisticRegression(
 
     Parameters
     ----------
-    alpha
+    alpha : float, optional
         Strength of the penalty, the paper's lambda; None means a tenth of the smallest one that gives w = 0.
-    penalty
-        R: "l1", or an object as `overread.models.ElasticNet`. As R penalizes standardized coefficients
+    penalty : str or Penalty, default "l1"
+        R: "l1", or an object such as `ElasticNet`. As R penalizes standardized coefficients
         (see `standardize`), so does the elastic net's ridge.
-    normalization
+    normalization : {"none", "bags", "class"}, default "bags"
         "none" (sum over bags), "bags" (1/M) or "class" (1/M+ and 1/M-); section 4.1 of the paper.
-    divide_by_features
+    divide_by_features : bool, default False
         Whether the penalty is alpha / d.
-    fit_intercept
+    fit_intercept : bool, default True
         Whether there is an intercept (the paper has none).
-    standardize
+    standardize : bool, default True
         Whether features are brought to mean 0 and deviation 1 before they are penalized. Coefficients are
         returned on the user's scale in any case.
-    pooling
-        "noisy_or", "noisy_or_mean", "log_sum_exp" or "mean"; see `overread.models.loss._bag_loss`.
-    n_init
+    pooling : {"noisy_or", "noisy_or_mean", "log_sum_exp", "mean"}, default "noisy_or"
+        How the probability of a bag follows from those of its instances (docs/explanation/model.md).
+    n_init : int, default 1
         Number of starts; the best stationary point is kept. The first is w = 0, followed down to alpha at two
         paces; each other is the fit to one random instance of each bag. Ignored where the problem is convex.
-    tol
+    tol : float, default 1e-6
         Largest violation of the optimality conditions, relative to alpha (times l1_ratio for the elastic net), and,
         where the problem is convex, largest certified gap (F - minimum) / F.
-    max_iter
+    max_iter : int, default 200
         Newton steps allowed for a penalty.
-    warm_start
+    warm_start : bool, default False
         Whether to start from the current coefficients.
-    random_state
+    random_state : int, RandomState or None
         Seed of row sampling (above 10,000 rows) and of the extra starts; None means 0.
-    memory_mb
+    memory_mb : float, optional
         Megabytes that the process may take while it fits `StoredInstances`; None: half of the machine's memory. What is
         in memory already is fitted there.
 
     Attributes
     ----------
-    coef_, intercept_
+    coef_, intercept_ : ndarray of shape (1, d) and (1,)
         Coefficients (1, d) and intercept (1,) on the user's scale.
-    classes_
+    classes_ : ndarray of shape (2,)
         The two classes; [0, 1] for soft labels.
-    alpha_, alpha_max_
+    alpha_, alpha_max_ : float
         Penalty used, and the smallest one that gives w = 0.
-    mean_, scale_
+    mean_, scale_ : ndarray of shape (d,)
         Mean and deviation (d,) by which features were standardized; scale 0 marks a feature left out because it
         does not vary. ``coef_ * scale_`` are the coefficients that were penalized.
-    n_iter_
+    n_iter_ : int
         Newton steps.
-    fit_report_
+    fit_report_ : FitReport
         `FitReport`: the certificate.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from overread.models import SoftMILLogisticRegression
+    >>> from overread import SoftMILLogisticRegression
     >>> X = np.array([[0.0], [3.0], [0.1], [-0.2]])
     >>> model = SoftMILLogisticRegression(alpha=0.01).fit(X, [0.75, 0.0, 0.0], bags=["a", "a", "b", "c"])
     >>> model.predict_proba(X, bags=["a", "a", "b", "c"])[:, 1].round(2)

@@ -203,6 +203,8 @@ def cohort(
         raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
     if images_csv is not None and backgrounds is None:
         raise UsageError("a table of backgrounds needs the folder of backgrounds too")
+    if nodules not in ("plain", "varied"):
+        raise UsageError(f"nodules={nodules!r}: plain or varied")
     if law is not None and (n_readers is not None or nodules != "plain"):
         raise UsageError(LAW_AND_MORE)
     drawn_by = law_for_readers(8 if n_readers is None else n_readers, nodules) if law is None else law

@@ -12,8 +12,7 @@ A reader who splits draws a large object as several small ellipses (the paper's 
 
 Readers of fields, of two habits: some draw a ring around a cluster, others mark each lesion in it.
 
-A reader sees a lesion with probability Phi(level + skill - threshold), as everywhere in `overread.simulate._readers`;
-a cluster that is ringed is seen as its clearest lesion is. With each mark goes a confidence in three steps.
+A cluster that is ringed is seen as its clearest lesion is. With each mark goes a confidence in three steps.
 """
 
 from __future__ import annotations

@@ -151,7 +151,6 @@ class Worker:
     A node that dies, be it killed or out of memory, says nothing of the image that it worked on. That image is worked
     on again after all others, in a process that has nothing else to do; only if that process dies, `MOST_DEATHS`
     times, is the image given up.
-
     """
 
     spool: Spool  # Has the images, and gets the documents

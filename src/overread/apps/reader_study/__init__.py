@@ -1,1 +1,1 @@
-"""reader_study."""
+"""Readers without and with a detector: the two readings of a room compared."""

@@ -1,1 +1,1 @@
-"""reproduction."""
+"""The paper's tables made again, beside the paper's numbers."""

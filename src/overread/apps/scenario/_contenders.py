@@ -82,28 +82,16 @@ class Rule(Relabelled):
 # The share is without the paper's depression of single marks. Of one reader, what the others said is not used:
 # readings of an image are in a drawn order of their own; where whole readers are left out, in one order of readers.
 RULES = (
-    Rule(
-        *("share", "Soft, plain share", "the share of readers who marked"),
-        lambda split: split.truth["n_readers"] / split.truth["n_readings"],
-    ),
-    Rule(
-        *("golden", "Hard: golden", "1 where at least two readers marked (any, of a single reading)"),
-        lambda split: split.truth["golden"],
-    ),
-    Rule(
-        *("any", "Hard: any reader", "1 where anybody marked"),
-        lambda split: np.ones(len(split.truth)),
-    ),
-    Rule(
-        *("majority", "Hard: majority", "1 where more than half of the readers marked"),
-        lambda split: 2 * split.truth["n_readers"] > split.truth["n_readings"],
-    ),
-    Rule(
-        *("one_reader", "Hard: one reader"),
-        "1 where one reader of the image marked, the first in the design's order",
-        _label_one_reader,
-    ),
-)
+    Rule("share", "Soft, plain share", "the share of readers who marked",
+         lambda split: split.truth["n_readers"] / split.truth["n_readings"]),
+    Rule("golden", "Hard: golden", "1 where at least two readers marked (any, of a single reading)",
+         lambda split: split.truth["golden"]),
+    Rule("any", "Hard: any reader", "1 where anybody marked", lambda split: np.ones(len(split.truth))),
+    Rule("majority", "Hard: majority", "1 where more than half of the readers marked",
+         lambda split: 2 * split.truth["n_readers"] > split.truth["n_readings"]),
+    Rule("one_reader", "Hard: one reader", "1 where one reader of the image marked, the first in the design's order",
+         _label_one_reader),
+)  # fmt: skip
 
 
 class CrowdLabels(Relabelled):

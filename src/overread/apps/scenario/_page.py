@@ -336,6 +336,6 @@ def _list_keys(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, s
     """List the keys of a design that have a value."""
     for name, value in section.items():
         if isinstance(value, dict):
-            yield from _list_keys(value, f"{name}.")
+            yield from _list_keys(value, f"{path}{name}.")
         elif value is not None:
             yield path + name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)

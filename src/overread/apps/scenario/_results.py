@@ -233,9 +233,9 @@ def compare_overall(groups: Groups, judge: str) -> pd.DataFrame:
 
 
 COLUMNS = [
-    *("model", "images_per_reader", "images_of_a_reader", "estimate", "lower", "upper", "p_value", "p_holm"),
-    *("n_seeds", "n_sets", "n_wanted", "change", "change_lower", "change_upper", "change_p", "change_holm"),
-]
+    "model", "images_per_reader", "images_of_a_reader", "estimate", "lower", "upper", "p_value", "p_holm",
+    "n_seeds", "n_sets", "n_wanted", "change", "change_lower", "change_upper", "change_p", "change_holm",
+]  # fmt: skip
 
 
 def compare_per_reader(groups: Groups, judge: str, conditions: Sequence[Condition]) -> pd.DataFrame:
@@ -434,8 +434,8 @@ def _describe_prediction(points: Sequence[MeasuredPoint]) -> Iterator[dict[str, 
 
 
 COMPARISON_COLUMNS = [
-    *("rule", *PLACE, "difference", "lower", "upper", "p_value", "p_holm", "n_seeds", "result"),
-]
+    "rule", *PLACE, "difference", "lower", "upper", "p_value", "p_holm", "n_seeds", "result",
+]  # fmt: skip
 
 
 def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
@@ -454,9 +454,9 @@ def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
 
 
 BUDGET_COLUMNS = [
-    *("budget", "images", "readings", "estimate", "lower", "upper", "n_seeds", "is_best"),
-    *("below_best", "below_lower", "below_upper", "p_holm"),
-]
+    "budget", "images", "readings", "estimate", "lower", "upper", "n_seeds", "is_best",
+    "below_best", "below_lower", "below_upper", "p_holm",
+]  # fmt: skip
 
 
 def _compare_budgets(groups: Groups, judge: str, leading: str) -> pd.DataFrame:

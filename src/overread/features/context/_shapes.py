@@ -14,9 +14,9 @@ from overread.features._arrays import F64, Mask
 # What is measured of each outline: pixels, centroid, central moments (xxy: sum of x^2 y), Crofton perimeter; area,
 # perimeter, largest and smallest width of the convex hull.
 NUMBERS = (
-    *("area", "column", "row", "xx", "xy", "yy", "xxx", "xxy", "xyy", "yyy", "perimeter"),
-    *("hull_area", "hull_perimeter", "largest_width", "smallest_width"),
-)
+    "area", "column", "row", "xx", "xy", "yy", "xxx", "xxy", "xyy", "yyy", "perimeter",
+    "hull_area", "hull_perimeter", "largest_width", "smallest_width",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

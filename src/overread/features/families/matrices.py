@@ -36,17 +36,17 @@ THINGS = {
     "ngldm": "groups of alike neighbours",
 }
 WORDS = (
-    *("share of small {}", "share of large {}", "share of dark {}", "share of bright {}"),
-    *("share of small, dark {}", "share of small, bright {}"),
-    *("share of large, dark {}", "share of large, bright {}"),
+    "share of small {}", "share of large {}", "share of dark {}", "share of bright {}",
+    "share of small, dark {}", "share of small, bright {}",
+    "share of large, dark {}", "share of large, bright {}",
     "how unequal in brightness {} are",
     "how unequal in brightness {} are, whatever their number",
     "how unequal in size {} are",
     "how unequal in size {} are, whatever their number",
     "number of {}",
-    *("variance of the brightness of {}", "variance of the size of {}"),
-    *("disorder of {}", "how uniform {} are"),
-)
+    "variance of the brightness of {}", "variance of the size of {}",
+    "disorder of {}", "how uniform {} are",
+)  # fmt: skip
 CONTRASTS = (
     "how coarse the texture is",
     "how much brightness changes from spot to spot",

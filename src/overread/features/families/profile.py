@@ -1,7 +1,7 @@
 """Contrast and radial profile (20 features).
 
-Grey levels on rays (see `measurements`). Trend: quadratic surface fitted to the ring from 1.15 outline radii to
-2.5 R, inside the lungs where enough of it is. Noise s: sqrt(sd of the ring off its trend^2 + 0.003^2).
+Grey levels on rays (`overread.features.context._rays`). Trend: quadratic surface fitted to the ring from 1.15 outline
+radii to 2.5 R, inside the lungs where enough of it is. Noise s: sqrt(sd of the ring off its trend^2 + 0.003^2).
 """
 
 from __future__ import annotations

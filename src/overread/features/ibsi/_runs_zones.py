@@ -23,11 +23,11 @@ TABLE_LENGTH = 4096
 # Columns that runs, zones and dependences share, in the order of `GLRLM`, `GLSZM` and `NGLDM`; the second quantity is
 # run length, zone size or dependence. Zones and runs leave out the last.
 EMPHASIS = (
-    *("small", "large", "low", "high", "small_low", "small_high", "large_low", "large_high"),
-    *("level_nonuniformity", "normalized_level_nonuniformity"),
-    *("value_nonuniformity", "normalized_value_nonuniformity"),
-    *("percentage", "level_variance", "value_variance", "entropy", "energy"),
-)
+    "small", "large", "low", "high", "small_low", "small_high", "large_low", "large_high",
+    "level_nonuniformity", "normalized_level_nonuniformity",
+    "value_nonuniformity", "normalized_value_nonuniformity",
+    "percentage", "level_variance", "value_variance", "entropy", "energy",
+)  # fmt: skip
 
 
 def name_columns(name: str, columns: Iterable[str], *, module: str) -> Any:

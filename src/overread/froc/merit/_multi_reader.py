@@ -137,7 +137,7 @@ def obuchowski_rockette(
     modalities, readers
         Names; default "1", "2", ...
     figure, random, level, n_cases
-        Carried into the result; ``random`` and ``level`` as in :func:`overread.froc.merit._multi_reader`.
+        Carried into the result; ``random`` and ``level`` as in `reader_study`.
     """
     theta = _check_figures(figures, random, level)
     n_modalities, n_readers = theta.shape
@@ -303,7 +303,7 @@ def reader_study(
     """Compare modalities that the same readers used on the same cases.
 
     The covariance of the figures is a jackknife over the K cases: that of the left-out figures, times
-    (K - 1)^2 / K. The inference is that of :func:`overread.froc.merit._multi_reader`. Figures are areas: the
+    (K - 1)^2 / K. The inference is that of `obuchowski_rockette`. Figures are areas: the
     intervals of means are cut at 0 and 1, those of differences at -1 and 1.
 
     Parameters

@@ -135,8 +135,11 @@ class StudySize:
         """Return the size of a study with the same mix and ``factor`` times as many patients, rounded up."""
         return StudySize(*(ceil(n * factor - ROUNDING) for n in (self.patients, self.images, self.gts)))
 
-    def growth(self, **planned: float | None) -> float:
-        """Factor to a study of which the patients, images or gts are planned; 1 where none of them is."""
+    def growth(
+        self, *, patients: float | None = None, images: float | None = None, gts: float | None = None
+    ) -> float:
+        """Factor to a study of which one number is planned; 1 where none is."""
+        planned = {"patients": patients, "images": images, "gts": gts}
         given = {name: n for name, n in planned.items() if n is not None}
         if len(given) > 1:
             raise InvalidInputError(

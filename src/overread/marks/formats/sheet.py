@@ -1,9 +1,9 @@
 """Any spreadsheet of marks, one a row: CSV, TSV or XLSX with columns of any name.
 
-Columns are found by their names or told; see `overread.marks.formats.sheet`. In pixels, (0, 0) is the
-image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]; fractions and percent are of the image's width and
-height. A box becomes the ellipse that fills it; an angle turns it about its centre. A row whose numbers are all empty
-is a reading without a mark. Who read an image and marked nothing stands in no row, so readings have to be told.
+Columns are found by their names (`overread.marks.formats._sheet_columns`) or given. In pixels, (0, 0) is the image's
+top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]; fractions and percent are of its width and height. A box
+becomes the ellipse that fills it; an angle turns it about its centre. A row whose numbers are all empty is a reading
+without a mark. Who read an image and marked nothing stands in no row, so readings have to be told.
 
 What a spreadsheet of marks means: which column is what, corner or centre, pixels or mm, and what is left to ask.
 
@@ -379,7 +379,7 @@ def read(
     reader : str
         Whose file it is, where no column tells the reader.
     columns, xy, unit, angle, decimal, sheet, radius_mm
-        As in `overread.marks.formats.sheet.SheetOptions`.
+        As in `SheetOptions`.
     derive_readings : bool
         Take each reader to have read just the images of his rows.
 

@@ -124,16 +124,17 @@ def _as_text(ids: pd.Index[Any]) -> NDArray[Any]:
 class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     """Hidden labels of bags from votes alone (Dawid and Skene 1979, two classes).
 
-    Maximizes L = sum_i log(pi A_i + (1 - pi) B_i) + log prior over the prevalence pi and the readers' skills; A and B
-    as in `overread.models.crowd._em`. EM starts from the proportion of votes and never lowers L.
+    Maximizes L = sum_i log(pi A_i + (1 - pi) B_i) + log prior over the prevalence pi and the readers' skills; A_i and
+    B_i are the probabilities of the votes on bag i if its label is 1, or 0. EM starts from the proportion of votes and
+    never lowers L.
 
     Parameters
     ----------
-    sensitivity_prior, specificity_prior, prevalence_prior
+    sensitivity_prior, specificity_prior, prevalence_prior : tuple of float, default (1.0, 1.0)
         (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
-    tol
+    tol : float, default 1e-9
         EM stops when a round raises L by at most tol per bag.
-    max_iter
+    max_iter : int, default 2000
         Rounds allowed.
 
     Attributes
@@ -144,14 +145,14 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         pi.
     reader_skills_ : pandas.DataFrame
         reader_id, n_votes, n_marked, expected_positives, sensitivity and specificity with 95 % intervals from the
-        observed information (`overread.models.crowd._em`; coverage in docs/explanation/crowd_models.md).
+        observed information (docs/explanation/crowd_models.md has their coverage).
     prevalence_interval_ : ndarray of shape (2,)
         95 % interval of pi, likewise.
     objectives_ : ndarray
         L at the start and after each round.
-    n_iter_, converged_
+    n_iter_, converged_ : int, bool
         Rounds, and whether tol was reached.
-    determined_
+    determined_ : bool
         Whether the votes determine skills and labels; two readers never do, without priors.
 
     Examples
@@ -175,7 +176,7 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     max_iter: int = 2000
 
     def fit(self, votes: Any, y: None = None) -> DawidSkene:
-        """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
+        """Fit to votes, of `votes_on_bags` or `votes_from_marks`, or a table of them; y is ignored."""
         read = read_votes(votes)
         priors = _read_priors(self)
         prevalence_prior = em.prior_of(self.prevalence_prior, "prevalence_prior")
@@ -216,7 +217,7 @@ class _Prevalence:
 class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     """Learning from crowds (Raykar et al. 2010) on bags: the model's probability is the prior of each bag's label.
 
-    Maximizes, with p_i the noisy-or probability of bag i and A, B as in `overread.models.crowd._em`,
+    Maximizes, with p_i the noisy-or probability of bag i and A, B as in `DawidSkene`,
 
     ::
 
@@ -227,16 +228,16 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
 
     Parameters
     ----------
-    alpha
+    alpha : float, optional
         Penalty as in `SoftMILLogisticRegression` with normalization "bags"; None means a tenth of the smallest one
         that gives w = 0 for the labels of the first round, kept for all rounds.
-    sensitivity_prior, specificity_prior
+    sensitivity_prior, specificity_prior : tuple of float, default (1.0, 1.0)
         (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
     penalty, fit_intercept, standardize, pooling, random_state
         As in `SoftMILLogisticRegression`.
-    tol, max_iter
+    tol, max_iter : float, default 1e-6; int, default 200
         Of each M-step, as in `SoftMILLogisticRegression`.
-    round_tol, max_rounds
+    round_tol, max_rounds : float, default 1e-7; int, default 500
         EM stops when a round raises L by at most round_tol per bag, or after so many rounds.
 
     Attributes
@@ -249,7 +250,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         Of the last M-step, as in `SoftMILLogisticRegression`.
     objectives_, n_iter_, converged_
         L after each round, rounds, and whether round_tol was reached.
-    determined_
+    determined_ : bool
         As in `DawidSkene`.
     """
 

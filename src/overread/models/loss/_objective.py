@@ -36,32 +36,32 @@ class SoftMILObjective:
 
     Parameters
     ----------
-    bags
+    bags : Bags
         Instances and where each bag begins; a float64 copy of them is kept.
-    y
+    y : array-like of shape (n_bags,), optional
         Soft labels in [0, 1] or two classes; None means those that the bags carry.
-    alpha
+    alpha : float, default 0.0
         Strength of the penalty.
     penalty, normalization, divide_by_features, pooling
-        As in `overread.models.SoftMILLogisticRegression`.
+        As in `SoftMILLogisticRegression`.
     sample_weight, reader_weight
-        As in `overread.models.SoftMILLogisticRegression.fit`.
+        As in `SoftMILLogisticRegression.fit`.
 
     Attributes
     ----------
-    weights
+    weights : ndarray of shape (n_bags,)
         Weight of each bag's divergence: normalization, sample and reader weights in one number.
-    penalty
+    penalty : Penalty
         R, a `Penalty`.
-    strength
+    strength : float
         Its factor: alpha, or alpha / d.
-    entropy
+    entropy : float
         sum_mu a_mu h(p~_mu), h(p) = -p log p - (1 - p) log(1 - p). What the Kullback-Leibler divergence lacks of
         the cross-entropy; it does not depend on w, so both have the same minimum and derivatives.
 
     Examples
     --------
-    >>> from overread.bags import Bags
+    >>> from overread import Bags
     >>> bags = Bags.from_ids([[1.0], [-1.0], [0.5]], ["a", "a", "b"], labels=[0.5, 0.0])
     >>> objective = SoftMILObjective(bags, alpha=0.1, normalization="none")
     >>> round(objective.value([0.0], 0.0), 4)  # p = 3/4 and 1/2

@@ -45,52 +45,52 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
 
     Parameters
     ----------
-    update
+    update : {"mackay", "em", "fixed"}, default "mackay"
         "mackay": alpha = (1 - alpha S_ii) / w^2. "em": alpha = 1 / (w^2 + S_ii), slower by far. "fixed": alpha
         stays at `alpha_init`, which gives L2-penalized multiple-instance logistic regression.
-    prune_bound
+    prune_bound : float, default 1e6
         Largest alpha of a feature that stays.
-    alpha_init
+    alpha_init : float, default 1.0
         Alpha of every feature in the first round.
-    screen
+    screen : int, optional
         Number of features that enter the first round, those with the largest score statistic; None lets all in.
         It saves time and costs evidence (docs/explanation/baselines.md).
-    threshold
+    threshold : float, optional
         None: soft labels are an error. Else a soft label of at least this counts as 1, a smaller one as 0.
-    fit_intercept
+    fit_intercept : bool, default True
         Whether there is an intercept; it has no prior and is never pruned.
-    standardize
+    standardize : bool, default True
         Whether features are brought to mean 0 and deviation 1, to which alpha then refers.
-    pooling
+    pooling : str, default "noisy_or"
         As in `SoftMILLogisticRegression`.
-    tol
+    tol : float, default 1e-3
         Largest change of log alpha in the last round.
-    max_iter
+    max_iter : int, default 1000
         Rounds allowed.
-    memory_mb
+    memory_mb : float, optional
         Megabytes that the process may take while it fits `StoredInstances`; None: half of the machine's memory. As many
         features enter as it holds, the best by `screen`'s measure, and a warning says so where these are not all. What
         is in memory already is fitted there.
 
     Attributes
     ----------
-    coef_, intercept_
+    coef_, intercept_ : ndarray of shape (1, d) and (1,)
         Coefficients (1, d) and intercept (1,) on the user's scale; 0 for dropped features.
-    classes_
+    classes_ : ndarray of shape (2,)
         The two classes.
-    alpha_
+    alpha_ : ndarray of shape (d,)
         Prior precisions (d,) on the scale the model was fitted on; 0 stands for a feature without a coefficient.
-    deviation_
+    deviation_ : ndarray of shape (d,)
         Posterior standard deviations (d,) of the coefficients on the user's scale; 0 where there is none.
-    n_iter_
+    n_iter_ : int
         Rounds, at least 1.
-    fit_report_
+    fit_report_ : RVMReport
         `RVMReport`: the certificate.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from overread.models import RVMMIL
+    >>> from overread import RVMMIL
     >>> random = np.random.default_rng(0)
     >>> X = random.normal(size=(200, 5))
     >>> y = (X[:, 2] + random.logistic(size=200) > 0).astype(int)

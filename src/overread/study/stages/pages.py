@@ -80,11 +80,11 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             inputs["tables/image_facts.parquet"],
         )
         hashes = facts.loc[facts["image_id"].isin(trained.images["image_id"]), "pixel_hash"].astype("str")
-        wanted = (name, settings.evaluation.thresholds, settings.hits.single_reader)
+        own = (name, settings.evaluation.thresholds, settings.hits.single_reader)
         points = [
             from_json(OperatingPoint, {one.name: point.get(one.name) for one in fields(OperatingPoint)})
             for point in inputs["operating_points.json"]
-            if (point["model"], point["source"], point["single_reader"]) == wanted
+            if (point["model"], point["source"], point["single_reader"]) == own
             and point["threshold"] is not None
         ]
         detector = Detector(

@@ -268,9 +268,9 @@ def _evaluate_chance(split: Split, test: Matching, settings: Settings) -> Chance
 
 Floats = NDArray[np.float64]
 COLUMNS = (
-    *("reader_id", "n_images", "n_gts", "sensitivity", "fp_per_image", "detector_sensitivity"),
-    *("difference", "lower", "upper"),
-)
+    "reader_id", "n_images", "n_gts", "sensitivity", "fp_per_image", "detector_sensitivity",
+    "difference", "lower", "upper",
+)  # fmt: skip
 
 
 def judge_readers(
