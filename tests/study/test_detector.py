@@ -177,7 +177,7 @@ def test_a_detector_that_makes_no_sense_is_refused(trained, field, value):
 
 
 def test_the_verdict_is_carried_and_a_file_without_one_stays_as_it_is(trained, tmp_path):
-    judged = dataclasses.replace(trained.detector, verdict="Do not use: it cannot be told from chance.")
+    judged = dataclasses.replace(trained.detector, verdict="Do not use: it is not better than chance.")
     again = Detector.read(judged.write(tmp_path / "judged.json"))
     assert again.verdict == judged.verdict
     assert again.to_bytes() == judged.to_bytes()

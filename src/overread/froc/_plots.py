@@ -37,7 +37,7 @@ MARKERS = ("o", "s", "^", "v", "P", "X", "*", "h")
 BAND_POINTS = 41
 # A little past the last target: 3.5 for the paper's 3; set by judgement.
 PAST_TARGETS = 1.17
-FIGURE_4 = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
+FIGURE_4 = {"gt_sensitivity": "Sensitivity", "image_sensitivity": "Image sensitivity"}
 SETS = (("-", 2.4, "training + validation"), ("--", 1.6, "test"))
 
 FrocLine = tuple[pd.DataFrame, pd.DataFrame]
@@ -146,9 +146,9 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
             _shade_accepted(axes, part)
             axes.axvline(choice.alpha, color=GREY, linewidth=1)
         counts.plot(part["lam"], part["n_features"], color=BLACK, linewidth=1.4)
-        for measure, colour, name in (("gt_sensitivity", RED, "GT"), ("image_sensitivity", BLUE, "image")):
+        for measure, colour in (("gt_sensitivity", RED), ("image_sensitivity", BLUE)):
             for told, dash, width in (("training", "-", 2.4), ("validation", "--", 1.6)):
-                label = f"{name}, {told}"
+                label = f"{FIGURE_4[measure]}, {told}"
                 upper.plot(
                     part["lam"], part[f"{told}_{measure}"], color=colour, ls=dash, lw=width, label=label
                 )
@@ -161,11 +161,13 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
         for axes, title in zip((upper, lower, counts, last), titles, strict=True):
             xlabel, ylabel = "lambda" if axes is last else "", title if column == 0 else ""
             _finish_axes(axes, xlabel, ylabel, percent=axes is not counts)
-        upper.set_title(f"FP = {target:g} per image", fontsize=10)
+        upper.set_title(f"{target:g} FP per image", fontsize=10)
         _log_alpha_axis(last)
     handles, labels = rows[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
-    accepted = "grey: accepted" if choice.intersects else "no lambda is accepted at every FP value"
+    accepted = (
+        "grey: accepted" if choice.intersects else "no lambda is accepted at every number of false positives"
+    )
     normalization = "" if choice.normalization is None else f", normalization {choice.normalization}"
     chosen = f"Chosen: lambda = {choice.alpha:.4g}{normalization}, {choice.n_features} features"
     _add_caption(figure, f"{chosen}; {accepted}.")
@@ -185,15 +187,16 @@ def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
     for index, (name, choice) in enumerate(choices.items()):
         _draw_choice(axes, choice, name, COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)])
     targets = ", ".join(f"{fp:g}" for fp in next(iter(choices.values())).fp_targets)
-    label = f"GT sensitivity, mean over {targets} FP per image"
-    _finish_axes(axes, "features (mean of folds)", label, percent=True)
+    label = f"Sensitivity, mean over {targets} FP per image"
+    _finish_axes(axes, "Features (mean over folds)", label, percent=True)
     # Linear up to 10 features, so that a model without any has a place; set by judgement.
     axes.set_xscale("symlog", linthresh=10)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     _add_caption(
-        figure, "Filled: not told from the best by one standard error (bars).\nDiamond: chosen, the sparsest."
+        figure,
+        "Filled: within one standard error (bars) of the best.\nDiamond: chosen, with the fewest features.",
     )
     return figure
 

@@ -25,7 +25,7 @@ from overread.froc._matching import Matching
 TRAINING = '"training+validation" data'
 TEST = "test data"
 Objects = Literal["all", "reached"]
-OF_OBJECTS: dict[Objects, str] = {"all": "", "reached": "; GTs that no candidate reaches are left out"}
+OF_OBJECTS: dict[Objects, str] = {"all": "", "reached": "; without objects that no candidate reaches"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def performance_table(
         models=tuple(results),
         level=level if n_bootstrap else None,
         rule="" if counting.rule is None else counting.rule.describe(),
-        counting=f"candidates on single-reader GTs: {counting.single_reader}{OF_OBJECTS[objects]}",
+        counting=f"candidates on single-reader objects: {counting.single_reader}{OF_OBJECTS[objects]}",
     )
 
 
@@ -264,8 +264,11 @@ def _fp_header(rows: PerformanceRows) -> str:
 def _all_rows(rows: PerformanceRows, level: float | None) -> Iterator[tuple[str, list[str]]]:
     """Labels and cells: FP per image, then sensitivities and their intervals, in per cent."""
     yield _fp_header(rows), [f"{value:.2f}" for value in rows.fp_per_image]
-    for label, measure in (("GT", rows.gt_sensitivity), ("Image", rows.image_sensitivity)):
-        yield f"{label} sensitivity", [percent(value, 2) for value in measure.values]
+    for label, measure in (
+        ("Sensitivity", rows.gt_sensitivity),
+        ("Image sensitivity", rows.image_sensitivity),
+    ):
+        yield label, [percent(value, 2) for value in measure.values]
         if level is not None and measure.lower is not None and measure.upper is not None:
             yield (
                 f"{100 * level:g} % interval",
@@ -288,20 +291,20 @@ def _model_name(model: ModelPerformance) -> str:
 
 def _features(model: ModelPerformance) -> str:
     """Tell the number of selected features in the paper's words."""
-    return "" if model.n_features is None else f"Number selected features {model.n_features}"
+    return "" if model.n_features is None else f"{model.n_features} features"
 
 
 def _sizes(rows: PerformanceRows) -> str:
     """Sizes of the set, where they are known."""
     if rows.n_images is None:
         return ""
-    return f" ({rows.n_images} images, {rows.n_gts} GTs in {rows.n_positive_images} of them)"
+    return f" ({rows.n_images} images, {rows.n_gts} objects in {rows.n_positive_images} of them)"
 
 
 def _footnotes(table: PerformanceTable) -> list[str]:
     """Say what a hit is, how hits are counted, what the intervals are."""
     notes = [f"Hit: {table.rule}." if table.rule else "", f"{table.counting}." if table.counting else ""]
-    intervals = "" if table.level is None else "; intervals by bootstrap over patients"
+    intervals = "" if table.level is None else "; intervals from bootstraps over patients"
     notes.append(f"Sensitivities in per cent{intervals}.")
     return [note[0].upper() + note[1:] for note in notes if note]
 

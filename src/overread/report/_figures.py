@@ -126,8 +126,8 @@ STEP, LAST_STEP = 0.05, 3.0
 N_TICKS = 8
 # Between a reader's point and the column of names, and between the names' lines, in the size that the template has.
 NAME_GAP = (14.0, 12.0)
-OF_FOLDS = "each fold's own choice"
-MEASURES = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
+OF_FOLDS = "model chosen per fold"
+MEASURES = {"gt_sensitivity": "Sensitivity", "image_sensitivity": "Image sensitivity"}
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ def _place_object(kind: str, row: Any) -> _Place:
 
 
 def _place_false_positive(row: Any, thing: str) -> _Place:
-    nodule = f"a real {thing} that nobody marked, " if row["is_nodule"] else ""
+    nodule = f"a real {thing} that no reader marked, " if row["is_nodule"] else ""
     told = f"score {row['score']:.2f}, {nodule}{row['image_id']}"
     return _place_crop("false_positives", row, told, None, _find_circle(row, ""))
 

@@ -110,17 +110,17 @@ def _list_sections(results: StudyResults, pictures: Pictures) -> list[tuple[str,
     every = [
         ("Summary", "summary", True),
         ("Intended use and data", "use", True),
-        ("From files to parts", "flow", True),
+        ("Flow of images", "flow", True),
         ("Performance on unseen patients", "performance", True),
         ("Groups of images", "subgroups", results.subgroups),
         (f"Gallery of {where_measured(results)}", "gallery", has_gallery),
         ("The paper's claims", "paper_claims", list_claims(results)),
         ("Calibration", "calibration", results.models),
         ("Readers", "readers", True),
-        ("Ground truth", "truth", True),
+        ("Merged objects", "truth", True),
         ("Features", "features", True),
         ("Choice of settings", "choice", True),
-        ("As in the paper", "paper", True),
+        ("Results as in the paper", "paper", True),
         ("CLAIM checklist", "claim", True),
     ]
     return [(heading, template) for heading, template, is_there in every if is_there]
@@ -201,9 +201,9 @@ def _performance(table: PerformanceTable) -> Markup:
 def write_latex(results: StudyResults) -> str:
     """Write Table 1 as LaTeX: as in the paper, the same of all golden objects, and at the detector's thresholds."""
     tables = {
-        "As in the paper, of golden objects that some candidate hits.": results.paper.of_reached,
-        "As in the paper, of all golden objects.": results.paper.of_all,
-        "At the thresholds and with the counting of the detector, of all golden objects.": results.table,
+        "As in the paper, for reached consensus objects.": results.paper.of_reached,
+        "As in the paper, for all consensus objects.": results.paper.of_all,
+        "With the thresholds and the counting of the detector, for all consensus objects.": results.table,
     }
     return "\n".join(
         rf"""\begin{{table}}

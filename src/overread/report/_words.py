@@ -126,8 +126,8 @@ def list_cards(results: StudyResults) -> list[Card]:
             "" if isnan(ends[0]) else f" ({name_level(results)} interval {' to '.join(map(percent, ends))})"
         )
 
-    found = f"of {count(counted.test.n_gts, 'golden object')} in {where_measured(results)} found"
-    images = f"of {count(counted.test.n_positive_images, 'image')} with one found"
+    found = f"sensitivity: of {count(counted.test.n_gts, 'consensus object')} in {where_measured(results)}"
+    images = f"image sensitivity: of {count(counted.test.n_positive_images, 'image')} with a consensus object"
     locked = f"at the {'thresholds' if nested else 'threshold'} locked for {target:g}"
     features = f"{'feature' if model.n_features == 1 else 'features'} in the model {model.title}"
     fps = f"false positives per {'' if nested else 'test '}image, {locked}"
@@ -142,7 +142,7 @@ def list_cards(results: StudyResults) -> list[Card]:
 def describe_preset(name: str, changes: Mapping[str, object]) -> str:
     """Name a preset of the settings and the keys whose values differ from it."""
     changed = ", ".join(f"{key} = {json.dumps(value)}" for key, value in changes.items())
-    return f"{name}; different from it: {changed}" if changed else f"{name}, every key as it has it"
+    return f"{name}; changed: {changed}" if changed else f"{name}, unchanged"
 
 
 def list_facts(results: StudyResults) -> list[list[str]]:
@@ -184,7 +184,7 @@ def name_fp(fp: float) -> str:
 def tell_direction(feature: FeatureWeight) -> str:
     """Say what more of a feature does to the score, where it does one thing."""
     if isnan(feature.weight):
-        return "The trees use it both ways."
+        return "The trees use both high and low values."
     return f"A high value {'raises' if feature.weight > 0 else 'lowers'} the score."
 
 
@@ -209,7 +209,7 @@ class ClaimLine:
 
 
 QUESTIONS = {
-    "alike": "Do the models perform alike?",
+    "alike": "Do the models perform equally well?",
     "compact": "Is Soft the most compact model?",
     "penalty": "Does the penalty control the number of features?",
     "false_positives": "Do false positives rise in unseen patients?",
@@ -256,7 +256,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Answer:
-    """The first thing on the page."""
+    """The first screen of the page."""
 
     headline: str  # One sentence: whether to use the detector
     tone: Tone  # What colour and sign follow from: "good", "limited", "bad" or "unsure"
@@ -269,10 +269,10 @@ def give_answer(results: StudyResults) -> Answer:
         headline=tell("headline", results),
         tone=TONES[results.verdict.grade],
         parts=(
-            Part("How good", tell("sensitivity", results)),
+            Part("Result", tell("sensitivity", results)),
             Part("Against the readers", tell("readers", results)),
-            Part("What next", tell("next", results)),
-            *(Part("Bear in mind", text) for text in tell_lines("cautions", results)),
+            Part("Next step", tell("next", results)),
+            *(Part("Caution", text) for text in tell_lines("cautions", results)),
         ),
     )
 
@@ -326,12 +326,12 @@ def lay_out_flow(results: StudyResults) -> list[FlowStep]:
 def _found_step(results: StudyResults) -> FlowStep:
     found = results.study.found
     if found is None:
-        return FlowStep("image files found", None, "not recorded: the images table was not made by init")
+        return FlowStep("image files found", None, "not recorded, because init did not make the images table")
     left_out = _shorten(found.left_out)
     if found.n_taken_out:
-        left_out.append((found.n_taken_out, "taken out of the images table after init"))
+        left_out.append((found.n_taken_out, "removed from the images table after init"))
     added = (
-        f"{count(found.n_added, 'more file')} put into the images table after init" if found.n_added else ""
+        f"{count(found.n_added, 'more file')} added to the images table after init" if found.n_added else ""
     )
     return FlowStep("image files found by init", found.n_found, added, left_out)
 

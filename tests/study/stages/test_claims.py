@@ -73,7 +73,7 @@ def test_few_objects_on_which_no_model_differs_do_not_show_that_models_are_alike
     assert judge_alike(equal, 60, LEVEL).answer == "yes"
     few = judge_alike(equal, 59, LEVEL)
     assert few.answer == "undecided"
-    assert tell(alike=few).evidence.endswith("It does, but 59 golden objects are too few to show it.")
+    assert tell(alike=few).evidence.endswith("It does, but 59 consensus objects cannot show it.")
 
 
 def test_many_pairs_need_a_smaller_p_value():
