@@ -137,7 +137,7 @@ class Bags:
             The bag of each row. Bags come in order of first appearance, rows of a bag in their order in
             ``X``; ``source_rows`` leads back.
         instance_ids : sequence of hashable, optional
-            One id a row. An id that comes twice is refused: an instance is in one bag only.
+            One id per row. An id that comes twice is refused: an instance is in one bag only.
         **per_bag
             ``labels``, ``reader_weight``, ``groups``, ``bag_table``, ``feature_names`` of :class:`Bags`; what
             is per bag is in the order of first appearance of the bags.

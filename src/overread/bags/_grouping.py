@@ -310,7 +310,7 @@ def make_bags(
         ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it); or ``_px``,
         ``_percent`` in place of ``_mm``.
     features : pandas.DataFrame
-        ``image_id``, ``candidate_id`` and one numeric column a feature; a row a candidate, in any order.
+        ``image_id``, ``candidate_id`` and one numeric column per feature; one row per candidate, in any order.
     truth : pandas.DataFrame
         ``image_id``, ``truth_id``, the ellipse, and ``probability`` or ``golden``.
     rule : HitRule

@@ -187,7 +187,7 @@ def make_splits(cv: Any, X: Any, y: Any, groups: Any) -> list[Split]:
         if groups is None and isinstance(X, Bags):
             groups = X.groups
         with warnings.catch_warnings():
-            # A splitter that ignores groups is told apart by what it does: see _refuse_unfair_splits.
+            # A splitter that ignores groups is recognized by its splits: see _refuse_unfair_splits.
             warnings.filterwarnings("ignore", "The groups parameter is ignored")
             cv = list(cv.split(X, y, groups))
     elif not isinstance(cv, Iterable):

@@ -42,12 +42,12 @@ class StoredInstances:
     path, feature_names, rows, client
         As given.
     shape, dtype
-        Of the rows wanted.
+        Shape and type of the selected rows.
 
     Raises
     ------
     FormatError
-        If the file is no column-major matrix of floating numbers.
+        If the file is not a column-major matrix of floating-point numbers.
     InvalidInputError
         If it is empty, or names or rows do not fit it.
 

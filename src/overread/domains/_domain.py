@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Plain = Mapping[str, Any]
 """Settings of a study by section, as `Settings.to_plain` gives them; a section may be missing."""
 
-# Asked in this order what kind of images a folder has; the last one takes any.
+# Domains in the order in which they are asked for the kind of a folder; the last one accepts any image.
 DOMAINS = {
     "chest": "overread.domains.chest.domain:ChestDomain",
     "picture": "overread.domains.picture.domain:PictureDomain",
@@ -77,15 +77,15 @@ class DomainImage(Protocol):
 
     @property
     def pixel_hash(self) -> str | None:
-        """By which the same pixels are told."""
+        """Hash that identifies identical pixels."""
 
     @property
     def sketch(self) -> str | None:
-        """By which a copy with other pixels is told."""
+        """Values that identify a copy with other pixels."""
 
 
 class SeenImage(Protocol):
-    """What a look at a file of a folder tells; `overread.study.intake._issues.FoundImage`."""
+    """What is known of a file of a folder; `overread.study.intake._issues.FoundImage`."""
 
     @property
     def has_lungs(self) -> bool | None:
@@ -110,7 +110,7 @@ class ImageTask:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class ImageWork:
-    """What is made of an image; features have the rows of candidates in the same order."""
+    """Candidates and features of an image; features have the rows of candidates in the same order."""
 
     candidates: pd.DataFrame
     features: pd.DataFrame
@@ -140,7 +140,7 @@ class Domain(ABC):
     thing
         What is looked for, in texts.
     findings
-        Kinds of strange views that `overread check` tells of; None: all.
+        Kinds of unexpected views that `overread check` reports; None: all.
     depends_on_study
         Whether settings that a study leaves out come from its images and marks (`complete`).
     feature_version
@@ -233,14 +233,14 @@ class Domain(ABC):
 
     @classmethod
     def advise(cls, folder: Path, kinds: Set[str], *, has_marks: bool) -> tuple[list[str], list[str]]:
-        """Say what is to be done before such a study can run: first, and last.
+        """Return the steps before such a study can run: the first, and the last.
 
         Parameters
         ----------
         folder
-            Of the study.
+            Folder of the study.
         kinds
-            Of what was found strange in its images.
+            Problems of its images.
         has_marks
             Whether it has marks already.
         """
@@ -423,10 +423,12 @@ def domain_from_record(record: Plain) -> Domain:
     name = record.get("domain", "picture" if "field" in record else "chest")
     found = next((one for one in list_domains() if one.name == name), None)
     if found is None:
-        raise ModelFileError(f"the detector is of images of the kind {str(name)[:40]!r}, which is not here")
+        raise ModelFileError(
+            f"the detector is for images of the kind {str(name)[:40]!r}, which is not installed"
+        )
     if record["finder"] not in list_finders(found.name):
         raise ModelFileError(
-            f"the detector needs the candidate finder {record['finder']!r}, which is not here"
+            f"the detector needs the candidate finder {record['finder']!r}, which is not installed"
         )
     return found.from_record(record)
 

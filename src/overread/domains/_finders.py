@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_FINDER = "curvature"
-"""Finder of studies, commands and `find_candidates`, unless told otherwise."""
+"""Default finder of studies, commands and `find_candidates`."""
 # Most candidates of an image, in a study, in Python and in the commands: the default finder hits 97.8 % of the golden
 # nodules of nih-240x3 with 60, 99.0 % with 100 (docs/reference/candidates.md).
 DEFAULT_LIMIT = 60

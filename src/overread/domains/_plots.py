@@ -68,9 +68,9 @@ def picture_figure(
     candidates
         Columns x, y, radius and response, in the order in which they are numbered; names may end in the unit.
     unit
-        Of the lengths.
+        Unit of the lengths.
     title
-        Written above.
+        Title above the figure.
     """
     axes, extent = _show_image(field, UNIT_WORDS[unit], title)
     draw_outline(axes, field.region, extent, SKY)

@@ -64,14 +64,14 @@ def extract_features(
 
     Returns
     -------
-    candidate_id and one float32 column a feature, all finite, in the order of the candidates.
+    candidate_id and one float32 column per feature, all finite, in the order of the candidates.
 
     Raises
     ------
     TableError
         If a column is missing, a number is not finite, a radius is not above 0, or a centre is outside the image.
     InvalidInputError
-        If a name is no feature.
+        If a name is not a feature.
     """
     if n_threads is not None and n_threads < 1:
         raise InvalidInputError(f"n_threads is {n_threads}; it must be at least 1")

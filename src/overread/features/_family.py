@@ -1,4 +1,4 @@
-"""What a feature is, and what makes a family of them: names, formulas, and the function that computes all at once.
+"""Features and their families: names, formulas, and the function that computes a family.
 
 How to add one: ``docs/how-to/add_a_feature_family.md``.
 """
@@ -45,7 +45,7 @@ class Feature:
     reference
         Where it was published.
     words
-        What it looks at, for who reads radiographs and no formulas.
+        What the feature measures, in words for readers of radiographs.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Family:
     compute
         Context -> float32 array (candidates x features), all finite.
     trained_on
-        What a family that was learnt from examples was trained on; empty for the others.
+        Training data of a learned family; empty for the others.
     """
 
     features: tuple[Feature, ...]

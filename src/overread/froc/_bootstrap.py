@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 # Differences of shares below this are rounding, not lesions.
 ROUNDING = 1e-9
-# Of so many draws a standard error is known to 7 % (1 / sqrt(2 * 100)).
+# With this many draws a standard error is known to 7 % (1 / sqrt(2 * 100)).
 LEAST_DRAWS = 100
 
 

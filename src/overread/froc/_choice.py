@@ -9,8 +9,8 @@ GT and for image sensitivity,
 
 V on validation and T on training, each set at its own threshold. e is the standard error of the difference on the left,
 over resampled patients of validation, who judge both models; g that of T - V, over resampled patients of both sets. A
-difference within a standard error is one that the data cannot tell from none: with a third of the paper's 322 golden
-GTs in each set e is about the tolerance, with fewer it is larger. The accepted sets are intersected over f.
+difference within a standard error is one that the data cannot distinguish from none: with a third of the paper's 322
+golden GTs in each set e is about the tolerance, with fewer it is larger. The accepted sets are intersected over f.
 
 `choose_setting` judges by scores of models that did not see a candidate's patient: GT sensitivity, averaged over a few
 numbers of false positives per image. Of all settings whose shortfall against the best is at most one standard error of
@@ -337,7 +337,7 @@ def choose_setting(
     n_bootstrap: int = N_CHOICE_BOOTSTRAP,
     seed: int = 0,
 ) -> SettingChoice:
-    """Choose the sparsest setting that cannot be told from the best.
+    """Choose the sparsest setting that cannot be distinguished from the best.
 
     Parameters
     ----------

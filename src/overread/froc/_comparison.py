@@ -117,7 +117,7 @@ def compare_models(
     ``p_bootstrap`` belongs to it. Permutation: under the null hypothesis the two models are exchangeable, so
     their results are swapped in a random half of the patients. Scores of different models have no common
     scale, so each score is first replaced by its place in its own model's FROC curve, the number of false
-    positives at or above it. The permutation test stays below its level where few lesions tell the models
+    positives at or above it. The permutation test stays below its level where few lesions separate the models
     apart.
 
     Parameters

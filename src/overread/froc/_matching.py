@@ -362,7 +362,7 @@ class Matching:
     ) -> Self:
         """Make a matching from events that another tool matched; missed GTs have score minus infinity.
 
-        ``image_ids`` names the images; without them a lock cannot tell whether two sets share an image.
+        ``image_ids`` names the images; without them a lock cannot check whether two sets share an image.
         """
         if n_images < 1:
             raise InvalidInputError("there are no images: FP per image has no denominator")

@@ -1,7 +1,7 @@
 """Print figures: the paper's Figures 3 and 4, AFROC curves, calibration and reader studies.
 
 Every function returns a matplotlib ``Figure`` that belongs to no window; `overread._plots.save_figure` writes it.
-Colours are those of Okabe and Ito, told apart by colour-blind readers; line style and marker carry the
+Colours are those of Okabe and Ito, which colour-blind people can distinguish; line style and marker carry the
 same distinctions.
 """
 
@@ -68,7 +68,7 @@ def plot_froc(
     max_fp
         Right end of the axis; default: a little past the largest target.
     n_bootstrap, seed, level
-        Of the bands; 0 replicates: no bands.
+        Bootstrap of the bands; 0 replicates: no bands.
     """
     targets = check_targets(fp_targets)
     right = float(max_fp or PAST_TARGETS * targets.max())
@@ -250,7 +250,7 @@ def plot_afroc(curves: Mapping[str, AfrocCurve]) -> Figure:
         x, y = curve.false_positive_fraction, curve.lesion_fraction
         label = f"{name}: {curve.figure} = {curve.area:.3f}"
         axes.plot(x[:-1], y[:-1], color=colour, linewidth=1.6, label=label)
-        # The last piece joins what was marked to (1, 1): it is no observation, so it is thin.
+        # The last piece joins what was marked to (1, 1): it is not an observation, so it is thin.
         axes.plot(x[-2:], y[-2:], color=colour, linewidth=0.8, linestyle=":")
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
     every_case = all(curve.figure.endswith("1") for curve in curves.values())

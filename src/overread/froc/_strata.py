@@ -55,7 +55,7 @@ def sensitivity_by(
     bins
         Edges for a numeric ``by``; strata are ``[edge, next edge)``, and no target may lie outside.
     n_bootstrap, level, seed
-        Of the bootstrap over patients.
+        Replicates, level and seed of the bootstrap over patients.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def chance_level(
     n_shifts
         Number of shifts; None or more than n - 1: all of them.
     seed
-        Of the order and of the choice of shifts.
+        Seed of the order and of the choice of shifts.
     """
     image_ids = check_image_ids(images)
     if len(image_ids) < 2:

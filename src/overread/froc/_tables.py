@@ -119,7 +119,7 @@ def performance_table(
     fp_targets
         FP per image of the thresholds.
     n_bootstrap, seed, level
-        Of the intervals: on training + validation the threshold is estimated again in each replicate, on
+        Bootstrap of the intervals: on training + validation the threshold is estimated again in each replicate, on
         the test set it is fixed. 0 replicates: no intervals.
     """
     targets = check_targets(fp_targets)

@@ -1,4 +1,4 @@
-"""Boosted trees on instances, for those who want to know what a model that is no weighted sum would give.
+"""Boosted trees on instances, for comparison with models that are weighted sums.
 
 The trees are grown by scikit-learn's histogram gradient boosting and kept as plain arrays, so that a saved model is
 JSON like any other and is scored without scikit-learn.

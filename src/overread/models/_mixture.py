@@ -99,7 +99,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
     Attributes
     ----------
     coef_, intercept_
-        Of the whole mixture, (1, d) and (1,), on the user's scale.
+        Coefficients (1, d) and intercept (1,) of the whole mixture, on the scale of the input.
     reader_ids_
         Readers in the mixture, R of them.
     reader_importance_
@@ -353,7 +353,7 @@ def _hard_labels(own: Bags, reader: str) -> Floats:
         raise InvalidInputError(f"the bags of reader {reader!r} carry no labels; make them with reader_bags")
     labels = read_labels(own.labels)
     if not labels.is_hard:
-        raise InvalidInputError(f"the bags of reader {reader!r} carry soft labels; a mark is there or not")
+        raise InvalidInputError(f"the bags of reader {reader!r} carry soft labels; marks give hard labels")
     return labels.probability
 
 

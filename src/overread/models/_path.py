@@ -44,7 +44,7 @@ def find_best(values: Floats, sparsity: Floats) -> int:
 
 
 def take_sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> int:
-    """Of the settings within so many standard errors of the best, take the sparsest; of equally sparse ones the better.
+    """Take the sparsest setting within this many standard errors of the best; of equally sparse ones the better.
 
     Breiman et al., Classification and Regression Trees (1984), section 3.4.3; `errors` are those of the paired
     differences from the best, because the same patients judge all settings.
@@ -56,7 +56,7 @@ def take_sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_e
 
 @dataclass(frozen=True)
 class PathProgress:
-    """What a callback is told after each penalty: position, size of the grid, and the certificate."""
+    """What a callback receives after each penalty: position, size of the grid, and the certificate."""
 
     index: int
     n_alphas: int
@@ -120,7 +120,7 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
     min_ratio: float = MIN_RATIO
 
     def __sklearn_tags__(self) -> Any:
-        """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
+        """Report classifier labels, although several models in one are not a classifier to scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.target_tags.required = True

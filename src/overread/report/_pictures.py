@@ -178,12 +178,12 @@ def _cover(row: Any) -> Circle:
 
 
 def _overlap(one: Circle, other: Circle) -> bool:
-    """Tell whether two lie on each other, by the detector's own rule for repeats: within the larger radius."""
+    """Return whether two lie on each other, by the detector's rule for repeats: within the larger radius."""
     return hypot(one[0] - other[0], one[1] - other[1]) < max(one[2], other[2])
 
 
 def _place_object(kind: str, row: Any) -> _Place:
-    """Tell the score of a golden object, if any candidate hits it, and who marked it."""
+    """Caption a consensus object with its score, if any candidate hits it, and its readers."""
     readers = f"{row['n_readers']} of {row['n_readings']} readers"
     score = row["score"]
     told = f"no candidate, {readers}" if pd.isna(score) else f"score {score:.2f}, {readers}"

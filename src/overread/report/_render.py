@@ -2,7 +2,7 @@
 
 Every table of the page as a CSV file that is part of the page: a link that works without a network.
 
-What is shown is what is saved. Raw numbers are in ``results.json``.
+The files hold the numbers as shown; raw numbers are in ``results.json``.
 
 One page of several runs of a study, one for each group of labels: first a verdict of each, then a chapter each.
 """
@@ -199,7 +199,7 @@ def _performance(table: PerformanceTable) -> Markup:
 
 
 def write_latex(results: StudyResults) -> str:
-    """Write Table 1 as LaTeX: as in the paper, the same of all golden objects, and at the detector's thresholds."""
+    """Write Table 1 as LaTeX: as in the paper, the same of all consensus objects, and at the detector's thresholds."""
     tables = {
         "As in the paper, for reached consensus objects.": results.paper.of_reached,
         "As in the paper, for all consensus objects.": results.paper.of_all,
@@ -239,7 +239,7 @@ def _asset(name: str) -> Markup:
 
 @dataclass(frozen=True, eq=False)
 class GroupPart:
-    """A group of the page: its name, and what the page of its own run is made of."""
+    """A group of the page: its name, and the parts of its own page."""
 
     group: str
     results: StudyResults

@@ -66,7 +66,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Description:
-    """What the images are, as far as files and the images table tell.
+    """Description of the images, from their files and the images table.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ ClaimAnswer = Literal["yes", "no", "undecided"]
 
 @dataclass(frozen=True)
 class Quarantined:
-    """An image that was given up: its id, the kind of fault, and why."""
+    """A skipped image: its id, the kind of error, and the reason."""
 
     image_id: str
     kind: str
@@ -109,7 +109,7 @@ class Quarantined:
 
 @dataclass(frozen=True)
 class SplitSummary:
-    """Counts of training, validation or test, without quarantined images.
+    """Counts of training, validation or test, without skipped images.
 
     ``n_golden_reached`` counts the golden GTs that at least one candidate hits.
     """
@@ -126,7 +126,7 @@ class SplitSummary:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """What the study is made of; counts include quarantined images, which ``quarantined`` lists.
+    """Counts of the study; they include skipped images, which ``quarantined`` lists.
 
     ``is_simulated`` says that `overread.simulate` made it; ``own_candidates`` and ``own_features`` that it brought
     tables of its own. ``found`` is None where `overread init` did not make the study. ``decisions`` counts what a chair
@@ -187,7 +187,7 @@ class FeatureWeight:
     Attributes
     ----------
     name, meaning, words
-        Of the feature, its formula, and what it looks at in words; both are empty for one that is not in the
+        Name and formula of the feature, and what it measures in words; both are empty for one that is not in the
         catalogue.
     weight
         Its coefficient; NaN in a model that has none.
@@ -278,22 +278,22 @@ class ModelResult:
     file
         The saved model, relative to the run's folder.
     parameters
-        Of the estimator.
+        Parameters of the estimator.
     n_features, features, importance_is
-        What it reads, the most important first, and what importance means.
+        Number of features that the model uses; the features, most important first; the meaning of importance.
     intercept
         NaN in a model that has none.
     converged, certificate
-        Whether the fit did what was asked, and its report.
+        Whether the fit converged, and its report.
     choice
-        How its settings were chosen by cross-validation; what differs between them stands first in the table.
+        How cross-validation chose its settings; the columns that differ come first in the table.
     reader_importance, left_out_readers
-        Of a mixture of readers: weights of the readers with intervals (Figure 5); readers with too few marks.
+        For a mixture of readers: the readers' weights with intervals (Figure 5); readers with too few marks.
     score_map
         How scores become probabilities: "none", "sigmoid", "isotonic" or "rank" (too little to calibrate with).
     calibration, uncalibrated
-        Of the probabilities of the test set's places against their soft labels, with the map and without it; None where
-        there are ranks and no probabilities. In a nested run, of the outer folds that had enough to calibrate with.
+        Calibration of the probabilities of test bags against their soft labels, with and without the map; None if there
+        are ranks and no probabilities. In a nested run, from the outer folds with enough data to calibrate.
     counted
         Performance under each treatment of single-reader GTs; the study's own choice comes first.
     """
@@ -454,13 +454,13 @@ class Headline:
     Attributes
     ----------
     kind
-        "test": of a test set. "nested": of all patients, each scored by models, settings, thresholds and maps that were
-        made without him; the detector is fitted to all patients by the same rule.
+        "test": results from a test set. "nested": results from all patients, each scored by models, settings,
+        thresholds and maps that were made without that patient; the detector is fitted to all patients by the same rule.
     chosen
-        Of a nested run: the model that each outer fold supports.
+        For a nested run: the model that each outer fold supports.
     counted
-        Of a nested run: what was measured of the detector, in each outer fold the model that is supported there; None:
-        the supported model's own.
+        For a nested run: performance of the model that each outer fold supports, counted together; None: performance of
+        the supported model.
     """
 
     kind: Literal["test", "nested"]
@@ -480,7 +480,7 @@ class Verdict:
         GT sensitivity there on the test set with its interval, the induced FP per image, and the sensitivity of
         candidates moved to other images.
     n_readers, fewest_objects
-        Readers of ``StudyResults.reader_points`` that the verdict counts: those judged on at least so many objects.
+        Readers of ``StudyResults.reader_points`` that the verdict counts: those with enough objects.
     n_better, n_worse
         How many of them found clearly more, or clearly fewer, than the detector with as many false marks: the interval
         of the difference leaves out 0.
@@ -531,7 +531,7 @@ class Gallery:
         Golden GTs that are not, the largest first; the score is missing where no candidate hits them.
     false_positives
         Candidates at or above the threshold that hit no GT, highest score first; ``is_nodule`` says that a simulated
-        nodule lies there which nobody marked.
+        nodule lies there that no reader marked.
     """
 
     model: str
@@ -545,7 +545,7 @@ class Gallery:
 @short_repr("supported", "seed", "n_bootstrap", "level", "fp_targets", "models")
 @dataclass(frozen=True, eq=False)
 class StudyResults:
-    """Everything that a run found.
+    """All results of a run.
 
     Attributes
     ----------
@@ -556,7 +556,7 @@ class StudyResults:
     rule
         What a hit is, in words.
     fp_targets, level, n_bootstrap, seed
-        Of the evaluation.
+        Settings of the evaluation.
     settings, preset_changes
         All settings that the results depend on; those whose values differ from the preset that they name,
         None without one.
@@ -572,8 +572,8 @@ class StudyResults:
     verdict
         What the page says first.
     supported, support
-        Name of the model that out-of-fold scores support, which the detector is: the most compact that cannot be told
-        from the best; and the comparison.
+        Name of the model that out-of-fold scores support, which is the detector: the most compact one that cannot be
+        distinguished from the best; and the comparison.
     table, paper
         Table 1 with the thresholds that the detector has under the study's own counting, and as in the paper.
     claims
@@ -583,7 +583,7 @@ class StudyResults:
     subgroups
         The supported model in groups of the test images.
     feature_examples
-        For the features that the page tells in words, a candidate of the test set with a low value and one with a
+        For the features that the page describes, a candidate of the test set with a low value and one with a
         high value: feature, end ("low", "high"), image_id, x, y, radius, value.
     """
 
@@ -634,13 +634,13 @@ def read_results(path: Path) -> StudyResults:
     return from_json(StudyResults, record, str(path))
 
 
-# 48 bits: enough to tell the runs of a laboratory apart, short enough to be read out.
+# 48 bits: enough to distinguish the runs of a laboratory, short enough to read out.
 ID_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class RunHead:
-    """What stands at the top of the page."""
+    """Head of the page: study, run, id and date."""
 
     study: str
     run: str

@@ -1,6 +1,6 @@
-"""What a run's page and its model card say in words: sentences, the first screen, the claims, the flow of images.
+"""Sentences of a run's page and model card: first screen, claims, flow of images.
 
-The sentences are macros of the template ``words.txt.j2``; here are their numbers and the records of what has parts.
+The sentences are macros of the template ``words.txt.j2``; this module supplies their numbers and records.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from overread.tables import UNIT_WORDS
 NO_LIMIT_MM = 500.0
 # In other units, in which no image is so wide.
 NO_LIMIT = 1e6
-# Features that the page tells in words with examples; the others are folded away.
+# Number of features that the page describes with examples; the others are folded.
 N_TOLD = 5
 # With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
 FEW_IN_GROUP = 20
@@ -37,12 +37,12 @@ MOST_REASONS = 6
 
 
 def tell(what: str, results: StudyResults, *given: Any) -> str:
-    """Say something of a run: fill a macro of ``words.txt.j2``."""
+    """Fill a macro of ``words.txt.j2`` with a run's results."""
     return str(getattr(_read_sentences(), what)(results, *given))
 
 
 def tell_lines(what: str, results: StudyResults) -> list[str]:
-    """Say several things of a run, one for each line of a macro."""
+    """Fill a macro of several sentences; return one per line."""
     return tell(what, results).splitlines()
 
 
@@ -70,7 +70,7 @@ def name_unit(results: StudyResults) -> str:
 
 
 def name_object(results: StudyResults) -> str:
-    """Name what is looked for, where more than "object" is known of it."""
+    """Name the objects of the domain, such as nodule."""
     return domain_of(results.settings).thing
 
 
@@ -105,14 +105,14 @@ def name_level(results: StudyResults) -> str:
 
 
 class Card(NamedTuple):
-    """A number that matters, and what it is."""
+    """A key number and its label."""
 
     value: str
     label: str
 
 
 def list_cards(results: StudyResults) -> list[Card]:
-    """Give the supported model's locked operating point, and its size."""
+    """List the locked operating point of the detector, and its number of features."""
     model, counted = results.model(results.supported), results.detector
     target, points = results.verdict.fp_target, counted.points
     here: dict[str, Any] = {
@@ -146,12 +146,12 @@ def describe_preset(name: str, changes: Mapping[str, object]) -> str:
 
 
 def list_facts(results: StudyResults) -> list[list[str]]:
-    """Say what was run on what."""
+    """List the data and settings of the run."""
     return [line.split(" | ", 1) for line in tell_lines("facts", results)]
 
 
 def list_training(results: StudyResults) -> list[str]:
-    """Say what the parts that this study did not train were trained on: the finder, and features that a model reads."""
+    """List the pretrained parts and their training data: the finder, and learned features that a model uses."""
     study, said = results.study, []
     finder = FINDERS.get(results.settings["candidates"].get("finder", ""))
     # Settings of a picture that name no finder still have the default one, which is of chests.
@@ -182,7 +182,7 @@ def name_fp(fp: float) -> str:
 
 
 def tell_direction(feature: FeatureWeight) -> str:
-    """Say what more of a feature does to the score, where it does one thing."""
+    """Say how a high value of a feature changes the score."""
     if isnan(feature.weight):
         return "The trees use both high and low values."
     return f"A high value {'raises' if feature.weight > 0 else 'lowers'} the score."
@@ -201,7 +201,7 @@ def find_mixture(results: StudyResults) -> ModelResult | None:
 
 @dataclass(frozen=True)
 class ClaimLine:
-    """A question, its answer in a word, and what the answer rests on."""
+    """A question, its answer in one word, and the evidence."""
 
     question: str
     answer: str
@@ -260,11 +260,11 @@ class Answer:
 
     headline: str  # One sentence: whether to use the detector
     tone: Tone  # What colour and sign follow from: "good", "limited", "bad" or "unsure"
-    parts: tuple[Part, ...]  # How good it is, against the readers, what next, and what to mind
+    parts: tuple[Part, ...]  # Result, against the readers, next step, cautions
 
 
 def give_answer(results: StudyResults) -> Answer:
-    """Say whether the detector may be used, and what that rests on."""
+    """Give the answer of the first screen."""
     return Answer(
         headline=tell("headline", results),
         tone=TONES[results.verdict.grade],
@@ -300,7 +300,7 @@ class FlowStep:
     """A box of the chart."""
 
     label: str  # What is counted
-    n: int | None  # How many; None where nobody recorded it
+    n: int | None  # Their number; None if not recorded
     note: str = ""  # What else is to be said, or empty
     # Numbers and reasons of what goes no further.
     left_out: list[tuple[int, str]] = field(default_factory=list)

@@ -16,7 +16,7 @@ from overread._text import short_repr
 from overread.errors import InvalidInputError
 from overread.simulate._readers import ReaderModel, SeenObject, draw_readings, marks_of_image, reader_panel
 
-# Enough golden objects to fit and test on; chosen, not measured.
+# Enough consensus objects to fit and test on; chosen, not measured.
 SIZE_MM = 350.0
 LESIONS_PER_IMAGE = 0.6
 LOOKALIKES_PER_IMAGE = 0.6
@@ -58,7 +58,7 @@ def candidate_cohort(
     n_features, n_informative
         Features of a candidate, and how many of them say anything about what it lies on.
     lookalikes_per_image
-        Mean number of things that are no lesions but are marked like faint ones.
+        Mean number of structures that are not lesions but are marked like faint ones.
     seed
         Source of everything random.
     """

@@ -149,7 +149,7 @@ def _write_image(recipe: Recipe, folder: Path, format: Format, number: int) -> d
     return {**made.entry(), "path": written[0], "files": files}
 
 
-LAW_AND_MORE = "a law tells the readers and the nodules itself: give either it, or n_readers and nodules"
+LAW_AND_MORE = "a law sets the readers and the nodules itself: give either a law, or n_readers and nodules"
 
 
 def cohort(

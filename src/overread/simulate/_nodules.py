@@ -17,7 +17,7 @@ A wider law of nodules: six kinds, each with its own look and place, in images t
     pleural        centred within 3 mm of the lung's border, longer than wide
     retrocardiac   behind the heart, where the background says where that is; else anywhere in the lung
 
-A cohort of this law has another name than those of the plain law: its settings tell them apart.
+A cohort of this law has another name than those of the plain law: its settings distinguish them.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ class NoduleKind:
     softness: tuple[float, float] = (0.0, 0.0)
 
 
-# Kinds, shares and ranges were set by judgement; docs/explanation/learned.md tells how far their nodules can be told.
+# Kinds, shares and ranges were set by judgement; docs/explanation/learned.md shows how recognizable their nodules are.
 KINDS = (
     NoduleKind(
         "solid",
@@ -354,7 +354,7 @@ KINDS = (
 class VariedDistribution:
     """How nodules of several kinds are drawn.
 
-    Images are left as they are by default: blurred by up to 0.4 mm and with noise up to 0.5, their texture tells them
+    Images are left as they are by default: blurred by up to 0.4 mm and with noise up to 0.5, their texture reveals them
     from real ones far better than without (docs/explanation/learned.md: AUC 0.86 against 0.65).
     """
 
@@ -404,7 +404,7 @@ def find_places(lungs: BoolArray, heart: BoolArray | None, mm_per_px: float) -> 
 
 
 def lung_depth(lungs: BoolArray, mm_per_px: float) -> NDArray[np.float32]:
-    """Distance of every pixel of the lungs from their border, in mm; the image's own border is no border of a lung."""
+    """Distance of every pixel of the lungs from their border, in mm; the image border is not a lung border."""
     widened = cv2.copyMakeBorder(lungs.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_REPLICATE)
     depth = cv2.distanceTransform(widened, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)[1:-1, 1:-1]
     return np.asarray(depth * mm_per_px)

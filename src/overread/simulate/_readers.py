@@ -33,7 +33,7 @@ from overread.simulate.picture._lesions import Cluster, Label
 
 Place = Callable[[np.random.Generator], tuple[float, float]]
 
-# Diameters of private false marks, uniform; chosen: the paper tells no sizes.
+# Diameters of private false marks, uniform; chosen: the paper gives no sizes.
 FALSE_MARK_MM = (8.0, 25.0)
 
 
@@ -238,7 +238,7 @@ def draw_ellipse(
 SPLITS = (0.9, 0.08)
 RING_MARGIN = 1.12
 FALSE_DIAMETER_PX = (6.0, 30.0)
-# Confidence by the level above a reader's threshold, which he judges with this error.
+# Confidence by the level above a reader's threshold, which the reader judges with this error.
 CONFIDENCE_STEPS = (0.4, 1.4)
 CONFIDENCES = (0.25, 0.6, 1.0)
 CONFIDENCE_ERROR = 0.5

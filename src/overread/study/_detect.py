@@ -99,7 +99,7 @@ class DetectionPipeline:
 
     @classmethod
     def load(cls, *, detector: str, draw: bool, masks: str | None, **asked: Any) -> DetectionPipeline:
-        """Build it from plain values, as `spec` tells them."""
+        """Build the pipeline from the plain values of `spec`."""
         request = Request(
             Detector.from_bytes(detector.encode(), "detector"),
             masks=None if masks is None else Path(masks),
@@ -179,7 +179,7 @@ FEWEST_FOR_WORKERS = 32
 
 @dataclass(frozen=True, eq=False)
 class FoundMarks:
-    """Rows of the table and part of a document of one image; whether it was trained on (None: nobody knows)."""
+    """Rows of the table and part of a document of one image; whether it was trained on (None: unknown)."""
 
     path: Path
     rows: pd.DataFrame
@@ -188,7 +188,7 @@ class FoundMarks:
 
 
 def choose_workers(given: int | None, n_images: int) -> int:
-    """Choose the number of processes: as given, else one a processor where there are images enough."""
+    """Choose the number of processes: as given, else one per processor if there are enough images."""
     if given is not None:
         return given
     return count_processors() if n_images >= FEWEST_FOR_WORKERS else 1
@@ -297,7 +297,7 @@ def _key_of(task: ImageTask) -> str:
 
 
 def found_of(path: Path, record: ImageRecord) -> FoundMarks:
-    """Results as a record tells them, fresh or remembered, so that both give the same bytes."""
+    """Rebuild results from a record, new or stored; both give the same bytes."""
     report, document = record["report"], None
     if report is not None:
         marks = pd.DataFrame(report["marks"])

@@ -87,7 +87,7 @@ class Detector:
     Parameters
     ----------
     name
-        Of the model: "Soft", "B1", ...
+        Name of the model: "Soft", "B1", ...
     model
         A model of bags, fitted on features of this package.
     score_map
@@ -111,7 +111,7 @@ class Detector:
     means
         Average of each of `features` over the candidates it was trained on; None where it does not say.
     operating_fp
-        False positives per image at which it works unless told otherwise; None where it does not say.
+        Default number of false positives per image; None if the file does not set it.
 
     Raises
     ------
@@ -190,7 +190,7 @@ class Detector:
         return self.domain.unit
 
     def was_trained_on(self, radiograph: DomainImage) -> bool | None:
-        """Whether an image that shows the same was trained on, whatever its format; None where nobody can tell."""
+        """Whether the same image content was used for training, in any format; None if unknown."""
         if self.seen is None or radiograph.pixel_hash is None:
             return None
         return radiograph.pixel_hash in self.seen
@@ -454,7 +454,7 @@ def _content_of(path: Path) -> bytes:
         return read_capped(
             path,
             LARGEST_FILE,
-            lambda _: ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is no detector"),
+            lambda _: ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is not a detector"),
         )
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise ModelFileError(

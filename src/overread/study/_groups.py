@@ -1,6 +1,6 @@
 """Groups of labels: a run of its own for each, beside each other, and one page that joins them.
 
-A run ``main`` of the groups ``exudates`` and ``red`` is made of the runs ``main-exudates`` and ``main-red``, each with
+A run ``main`` of the groups ``exudates`` and ``red`` joins the runs ``main-exudates`` and ``main-red``, each with
 truth, candidates, models, detector and page. The folder ``main`` holds the page of all and ``groups.json``, which names
 them.
 """

@@ -172,7 +172,7 @@ def _read_decisions(folder: Path, name: str | None, images: pd.DataFrame) -> Has
     if name is None:
         if (folder / ADJUDICATION_FILE).is_file():
             warnings.warn(
-                f"{folder / ADJUDICATION_FILE} is there and not used (to use a chair's decisions, set"
+                f"{folder / ADJUDICATION_FILE} exists but is not used (to use a chair's decisions, set"
                 f' adjudication = "{ADJUDICATION_FILE}" under [inputs] in study.toml)',
                 DataWarning,
                 stacklevel=2,

@@ -162,7 +162,7 @@ class RunReport:
     n_images, n_quarantined
         Images of the study, and how many of them were skipped.
     groups
-        Of a run of several groups of labels: how the run of each ended; `folder` then holds the page that joins them.
+        For a run of several groups of labels: how the run of each group ended; `folder` then holds the joint page.
     """
 
     folder: Path
@@ -190,16 +190,16 @@ def run_study(
     name
         Name of the run: files go to ``STUDY/runs/NAME``.
     seed
-        In place of the seed of the settings.
+        Replaces the seed of the settings.
     execution
-        In place of keys of ``[execution]``: executor, workers, scheduler, batch, memory_mb.
+        Replaces keys of ``[execution]``: executor, workers, scheduler, batch, memory_mb.
     pipeline
-        In place of the package's own work on an image; such a run makes no detector.
+        Replaces Overread's processing of an image; such a run makes no detector.
 
     Raises
     ------
     OverreadError
-        Of the kinds in `overread.errors`; what was finished before stays finished.
+        Any of the kinds in `overread.errors`; finished stages stay valid.
     """
     settings = _merge_execution(read_settings(study / "study.toml", seed=seed), execution or {})
     _check_name(name)
@@ -229,7 +229,7 @@ def find_study_candidates(
     """
     settings = _merge_execution(read_settings(study / "study.toml"), execution or {})
     if len(settings.labels.groups) > 1:
-        raise UsageError(f"{study}: has several groups of labels, and each has candidates of its own")
+        raise UsageError(f"{study}: has several groups of labels, each with its own candidates")
     return _run_one(study, settings, _check_name(name), pipeline, last="candidates")
 
 
@@ -262,7 +262,7 @@ def _run_one(
 
 
 def _merge_execution(settings: Settings, given: Mapping[str, object]) -> Settings:
-    """Put options of the call in place of the study's own."""
+    """Replace settings of the study by options of the call."""
     try:
         execution = Execution.model_validate({**settings.execution.model_dump(), **given})
     except ValidationError as error:
@@ -422,7 +422,7 @@ class Runner:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             result = work()
-        # A library's words about its own numbers, such as a division by zero, tell a user nothing.
+        # A library's words about its own numbers, such as a division by zero, do not help a user.
         told = [one for one in caught if issubclass(one.category, UserWarning)]
         for warning in {str(one.message): one for one in told}.values():
             say(f"warning: {name}: {warning.message}")

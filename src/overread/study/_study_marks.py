@@ -191,7 +191,7 @@ def take_study_marks(
 
 
 def _name_groups(marks: pd.DataFrame, settings: Settings, folder: Path) -> pd.DataFrame:
-    """Put the group in place of a mark's label, where there are groups: marks of different groups stay apart."""
+    """Replace labels of marks by their group, if there are groups: marks of different groups stay apart."""
     groups = settings.labels.groups
     if not groups:
         return marks
@@ -235,7 +235,7 @@ class StudyDomain:
 def read_study_domain(
     folder: Path | None, group: str | None = None, finder: str | None = None
 ) -> StudyDomain:
-    """Read how a study's images are worked on; a folder that is no study is of chests."""
+    """Read how a study's images are worked on; a folder that is not a study counts as chest radiographs."""
     usual = StudyDomain(ChestDomain(finder or DEFAULT_FINDER), DEFAULT_LIMIT, {})
     if folder is None or not (folder / "study.toml").is_file():
         return usual
@@ -248,7 +248,9 @@ def read_study_domain(
     if group is not None and group not in groups:
         raise UsageError(f"--group {group!r}: the study has {', '.join(groups) or 'no groups'}")
     if len(groups) > 1 and group is None:
-        raise UsageError(f"the study has several groups of labels; give --group {' or '.join(groups)}")
+        raise UsageError(
+            f"the study has several groups of labels; choose one with --group {' or '.join(groups)}"
+        )
     if groups:
         settings = groups[group or next(iter(groups))]
     inputs = read_inputs(folder, settings)

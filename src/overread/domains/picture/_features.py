@@ -602,7 +602,7 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
     Returns
     -------
     DataFrame
-        candidate_id and one float32 column a feature; all numbers are finite.
+        candidate_id and one float32 column per feature; all numbers are finite.
     """
     lengths, _ = plain(candidates, unit_of(candidates.columns) or "px")
     around = _find_surroundings(field, lengths)

@@ -3,7 +3,7 @@
 At scale s the response of a bright blob is the smaller of the two curvatures -s^2 k of the picture smoothed by a
 Gaussian of s (for a dark one +s^2 k). A line, such as a vessel, is curved in one direction only: its smaller curvature
 is near 0, where a difference of Gaussians answers to it as to a blob (on dark lesions of the retina the smaller
-curvature reached .81 of the golden objects with 150 candidates, the difference of Gaussians .38).
+curvature reached .81 of the consensus objects with 150 candidates, the difference of Gaussians .38).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def radii_from_marks(radii: NDArray[np.float64]) -> tuple[float, float]:
     """Return the radii to seek, from the readers' marks: the 10th to the 50th percentile.
 
     Larger marks are mostly rings around several lesions. On the training images of DIARETDB1 these are 0.5 to 1.3 mm
-    for red lesions and 0.5 to 3.7 mm for hard exudates (at 0.1 mm a pixel); wider ranges reached fewer golden objects.
+    for red lesions and 0.5 to 3.7 mm for hard exudates (at 0.1 mm a pixel); wider ranges reached fewer consensus objects.
     """
     low, high = np.quantile(radii, [0.1, 0.5])
     return float(low), float(high)

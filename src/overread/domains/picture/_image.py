@@ -43,7 +43,7 @@ def find_region(grey: Map, kind: RegionKind, *, mask: str | Path | None = None, 
         return np.ones(grey.shape, dtype=np.bool_)
     if kind == "masks":
         if mask is None:
-            raise InvalidInputError(f"{name}: the region is to come from masks, and none is named for it")
+            raise InvalidInputError(f"{name}: the region comes from masks, and the image has no mask")
         return _read_mask(mask, grey.shape)
     if kind == "field_of_view":
         return _find_field_of_view(grey, name)
@@ -239,7 +239,7 @@ def read_picture(
     weights
         Of red, green and blue in the main plane; luminance if not given. Negative ones make opponent colours.
     stain
-        In place of weights: absorbance of a stain in red, green and blue; the main plane is how much of it there is.
+        Instead of weights: absorbance of a stain in red, green and blue; the main plane is then its amount.
     colour
         True: a grey picture has three equal channels; False: a colour picture has its main plane only; None: as it is.
     mask

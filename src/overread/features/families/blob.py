@@ -16,7 +16,7 @@ from overread.features.context._maps import BASE_MM, SCALES_MM
 from overread.features.context._rays import CENTRE, make_rays, polar_grey, principal_curvatures
 
 RING = make_rays(16)
-# Curvatures below this are not told from none, in grey. Set by judgement: a quarter of a grey step of 8-bit images.
+# Curvatures below this count as none, in grey. Set by judgement: a quarter of a grey step of 8-bit images.
 CURVATURE_FLOOR = 1e-3
 
 

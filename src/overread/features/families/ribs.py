@@ -11,7 +11,7 @@ from overread.features.context._context import Context
 from overread.features.context._maps import at_nearest_pixel
 from overread.features.context._rays import RAYS, RHO, area_mean, polar_grey, polar_mask
 
-# Below this a pixel has no rib whose direction could be told. Set by judgement.
+# Below this a pixel has no rib with a measurable direction. Set by judgement.
 NO_RIB = 0.1
 
 FEATURES = describe_features(

@@ -30,7 +30,7 @@ BINS = 12
 NORMAL, TANGENTIAL = BINS, BINS + 1
 # Sums of the gradient below this are rounding.
 WEIGHTLESS = 1e-9
-# Energies below this are not told from none, as in family blob.
+# Energies below this count as none, as in family blob.
 ENERGY_FLOOR = 1e-3
 
 FEATURES = describe_features(

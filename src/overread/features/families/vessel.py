@@ -13,7 +13,7 @@ from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, SECOND_RHO, SECOND_STEP_MM, angle_mean, sector_means
 
-# Strengths below this are not told from none, as in family blob.
+# Strengths below this count as none, as in family blob.
 STRENGTH_FLOOR = 1e-3
 # Radii 1.25, 1.5 and 1.75 R.
 OUTER = slice(4, 7)

@@ -486,7 +486,7 @@ def choose_better(figure: FigureComparison) -> Literal["first", "second"] | None
 def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> list[str]:
     """Say in words what the weighted whole-curve figure shows; the points beside it are not tested as one."""
     if not figures:
-        return [f"{first} and {second} cannot be told apart: there is no GT to find."]
+        return [f"{first} and {second} cannot be distinguished: there is no object to find."]
     main = figures[-1]
     width = "no interval" if isnan(main.lower) else f"{main.lower:+.3f} to {main.upper:+.3f}"
     numbers = f"{main.difference:+.3f} ({width}), p = {main.p_permutation:.3f}"
@@ -504,6 +504,6 @@ def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> l
     elif main.lower > 0 or main.upper < 0:
         why = ": the interval alone leaves out 0, but the permutation test does not confirm it"
     return [
-        f"{first} and {second} cannot be told apart on these images: {main.figure} differs by {numbers}.",
+        f"{first} and {second} cannot be distinguished on these images: {main.figure} differs by {numbers}.",
         f"That is not proof that they are equal{why}.",
     ]

@@ -9,7 +9,7 @@ independent given the label. With p_i the probability of label 1 before any vote
 
 Intervals of the skills do not take the hidden labels as known. With theta the logits of all skills and the parameters
 of the labels' model, Louis (1982) gives the second derivative of minus the log-likelihood of the votes: what the labels
-would tell, less what is lost with them,
+would give, minus what is lost with them,
 
     I = D - sum_i mu_i (1 - mu_i) u_i u_i'.
 

@@ -43,7 +43,7 @@ PATIENCE = 25
 WORTH_TIGHTENING = 100.0
 # Objectives closer than this are equal up to rounding: some 50 units in the last place.
 ROUNDING = 1e-14
-# Gradients (of features of size 1, by weights that sum to 1) are not told from 0 below tol times this: at the default
+# Gradients (of features of size 1, by weights that sum to 1) count as 0 below tol times this: at the default
 # tol 1e-16, the rounding of a double.
 SMALLEST_SCALE = 1e-10
 

@@ -216,7 +216,7 @@ def _check(seed: int, mm_per_px: float, width_mm: float | None, height_mm: float
         raise UsageError(f"seed={seed}: a seed is a whole number from 0")
     low, high = MM_PER_PX_LIMITS
     if not low <= mm_per_px <= high:
-        raise UsageError(f"mm_per_px={mm_per_px}: a phantom has {low} to {high} mm a pixel")
+        raise UsageError(f"mm_per_px={mm_per_px}: a phantom has {low} to {high} mm per pixel")
     low, high = SIDE_LIMITS_MM
     for name, side in (("width_mm", width_mm), ("height_mm", height_mm)):
         if side is not None and not low <= side <= high:

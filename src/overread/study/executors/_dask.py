@@ -162,7 +162,7 @@ Batch = Sequence[ImageTask]
 
 
 class DaskExecutor:
-    """Works on the Dask cluster at ``tcp://host:port``, a batch of images a task."""
+    """Works on the Dask cluster at ``tcp://host:port``, one batch of images per task."""
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, scheduler: str, *, batch: int = 8) -> None:
         self._spec, self._limits, self._batch = spec, limits, batch
@@ -238,7 +238,7 @@ class DaskExecutor:
             ) from error
 
     def _await_next(self, ended: queue.SimpleQueue[int]) -> int:
-        """Return the place of the next batch that ended."""
+        """Return the position of the next batch that ended."""
         place: list[int] = []
 
         def is_over(seconds: float) -> bool:

@@ -15,7 +15,7 @@ from overread.study.executors._worker import IsolatedWorker, Outcome, WorkLimits
 
 
 def count_processors() -> int:
-    """Count the processors that this process may use; all of the machine where the system does not tell."""
+    """Count the processors that this process may use; all of the machine if the system gives no number."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -52,7 +52,7 @@ class SerialExecutor:
 
 
 class ProcessExecutor:
-    """Works in local processes, each led by a thread that waits for its answers; unless told, one a processor."""
+    """Works in local processes, each with a thread that waits for its results; by default one per processor."""
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, n_workers: int | None = None) -> None:
         count = n_workers or count_processors()

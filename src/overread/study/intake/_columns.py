@@ -18,7 +18,7 @@ from overread.tables import SCHEMAS
 
 # Looked at without being asked: what a reader of the report would ask for, and what `overread init` may write.
 KNOWN = ("sex", "age_group", "view", "scanner", "manufacturer", "site")
-# More groups than this leave few objects in each, and a table that nobody reads; set by judgement.
+# More groups than this leave few objects in each, and a table that is too long to read; set by judgement.
 MOST_VALUES = 8
 UNKNOWN = "not stated"
 # Columns of numbers that a description of images has, and how it calls them.

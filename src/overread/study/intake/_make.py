@@ -122,7 +122,7 @@ def make_study(
         raise UsageError(no_folder(folder))
     if preset and not overwrite and (folder / "study.toml").exists():
         raise UsageError(
-            f'{folder / "study.toml"}: is there already (write preset = "{preset}" at its top, or replace it with'
+            f'{folder / "study.toml"}: already exists (write preset = "{preset}" at its top, or replace it with'
             " --overwrite)"
         )
     pattern = _compiled(patient_pattern)
@@ -135,7 +135,7 @@ def make_study(
     salt = _salt_of(folder)
     target = folder / "images.csv" if looked.is_fresh or looked.table is None else looked.table
     if looked.is_fresh and looked.table not in (None, target):
-        raise UsageError(f"{looked.table}: is there already; take it away first")
+        raise UsageError(f"{looked.table}: already exists; remove it first")
     listed = _list_images(looked, ids, salt, unsaid=("sex",) if patients == "none" else (), drop=drop)
     images = _with_patients(listed.images, looked.found, patients, pattern, salt)
     images = note_different(merge_patients(images, same_patient), different)
@@ -174,7 +174,7 @@ class _Looked:
     is_fresh: bool
 
     def find_findings(self, images: pd.DataFrame) -> list[Finding]:
-        """Find what is strange about the images of a table."""
+        """Find problems of the images of a table."""
         by_path = {image.path: image for image in self.found}
         columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
         listed = [(image_id, patient, by_path[path]) for image_id, patient, path in columns]
@@ -183,7 +183,7 @@ class _Looked:
 
 @dataclass(frozen=True, eq=False)
 class _Listed:
-    """An images table; reasons of rows without a file, of files left out before, and of new files that are no use."""
+    """An images table; reasons for rows without a file, for files left out before, and for unusable new files."""
 
     images: pd.DataFrame
     missing: dict[str, str] = field(default_factory=dict)
@@ -217,7 +217,7 @@ def _look(
     files = image_files(folder)
     if not files:
         raise InvalidInputError(
-            f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders{_tell_other_files(folder)}"
+            f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or its subfolders{_tell_other_files(folder)}"
         )
     spacings = Spacings.of(mm_per_px, None if images_table is None else read_image_list(images_table))
     found, unreadable = look_at_files(files, folder, spacings)
@@ -234,7 +234,7 @@ def _look(
         found = [image for image in found if image.mm_per_px is not None]
     if not found:
         first = next(iter(unreadable.items()))
-        raise InvalidInputError(f"{folder}: not one image can be read; {first[0]}: {first[1]}")
+        raise InvalidInputError(f"{folder}: no image can be read; {first[0]}: {first[1]}")
     return _Looked(table, found, unreadable, domain, is_fresh)
 
 

@@ -84,7 +84,7 @@ class B2(RelevanceVectorModel):
         return {"X": self.take_bags(split), "reader_bags": split.reader_bags}
 
     def prepare_for_folds(self, model: BagClassifier) -> BagClassifier:
-        """Spare the folds the intervals of the readers' weights, which nobody reads."""
+        """Skip the intervals of the readers' weights in the folds, where they are not shown."""
         return model.set_params(n_bootstrap=0)
 
     def check(self, training: Split, folds: Iterable[Fold], settings: Settings) -> None:

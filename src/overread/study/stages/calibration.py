@@ -46,7 +46,7 @@ def calibration_stage(name: str) -> Stage:
 
 @dataclass(frozen=True, eq=False)
 class ShownPlaces:
-    """Candidates (rows of the split's) that are shown, one a place, with image, patient and weight of its readings.
+    """Candidates (rows of the split's) that are shown, one per bag, with image, patient and weight of its readings.
 
     The label is the soft label of the object that it lies on, the likeliest of several; 0 where there is none.
     """

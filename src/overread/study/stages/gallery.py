@@ -79,7 +79,7 @@ COLUMNS = ["feature", "end", "image_id", "x", "y", "radius", "value"]
 
 
 def find_examples(models: Sequence[ModelResult], test: Split) -> pd.DataFrame:
-    """Find a low and a high example of the features that the page tells in words, of many images."""
+    """Find a low and a high example of the features that the page describes, of many images."""
     names = list(dict.fromkeys(one.name for model in models for one in model.features[:N_TOLD]))
     if not names:
         return pd.DataFrame(columns=COLUMNS)

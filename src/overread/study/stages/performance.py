@@ -1,4 +1,4 @@
-"""How good one model is: curves, bands, locked operating points, sizes and chance, under either treatment.
+"""Performance of one model: curves, bands, locked operating points, sizes and chance, under either treatment.
 
 What a person wants to know first: how good, against the readers, good for what, and what next.
 
@@ -60,7 +60,7 @@ FEWEST_OBJECTS = 30
 # as the smallest that so few objects can show: where two find the same of 30, they differ in at most 3 / 30 = 10 % of
 # all (the rule of three; Hanley and Lippman-Hand 1983, JAMA 249:1743).
 MARGIN = 0.10
-# One reader may be an exception, for better or worse; of two, the better is no outlier on the low side.
+# One reader may be an exception, for better or worse; of two, the better one is not a low outlier.
 FEWEST_READERS = 2
 # The precision that the page's advice is about.
 WANTED_HALF_WIDTH = 0.05
@@ -286,7 +286,7 @@ def judge_readers(
     """Compare each reader with the detector at as many false positives, on what two others marked in images they share.
 
     The difference is detector minus reader, with its interval (NaN where fewer than two patients have an object).
-    Readers for whom the others made no golden object are left out.
+    Readers for whom the others made no consensus object are left out.
     """
     rows = []
     for reader in readers:

@@ -21,7 +21,7 @@ READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
 
 
 def _merge_into_truth(inputs: Inputs) -> Made:
-    """Merge the marks, and put codes in place of readers: marks, readings, truth and reader statistics."""
+    """Merge the marks, and replace readers by codes: marks, readings, truth and reader statistics."""
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
@@ -61,7 +61,7 @@ def _merge_into_truth(inputs: Inputs) -> Made:
 
 
 def _code_readers(table: pd.DataFrame, codes: Mapping[str, str], *columns: str) -> pd.DataFrame:
-    """Put codes in place of reader ids."""
+    """Replace reader ids by codes."""
     return table.assign(**{name: table[name].map(codes).astype("str") for name in columns})
 
 
@@ -120,13 +120,13 @@ def _divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Settin
 
 
 def check_parts(inputs: Inputs) -> Made:
-    """Say before any work that a test part without golden objects will show nothing."""
+    """Say before any work that a test part without consensus objects will show nothing."""
     images, truth = inputs["tables/split.parquet"], inputs["tables/truth.parquet"]
     tested = images.loc[images["split"] == "test", "image_id"]
     # Without a test part the figures are those of a nested cross-validation.
     if len(tested) and not truth.loc[truth["golden"], "image_id"].isin(tested).any():
         warnings.warn(
-            f"the test part ({len(tested)} images) has no golden object, so no sensitivity can be measured on it"
+            f"the test part ({len(tested)} images) has no consensus object, so no sensitivity can be measured on it"
             " (put images with objects that several readers marked into it, by the column split)",
             DataWarning,
             stacklevel=2,
