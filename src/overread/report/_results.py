@@ -455,7 +455,7 @@ class Headline:
     ----------
     kind
         "test": results from a test set. "nested": results from all patients, each scored by models, settings,
-        thresholds and maps that were made without that patient; the detector is fitted to all patients by the same rule.
+        thresholds and maps that were made without that patient; the detector is fitted to all patients likewise.
     chosen
         For a nested run: the model that each outer fold supports.
     counted

@@ -4,7 +4,8 @@
 stays on disk (`overread.files._column_file`); anything else is text.
 
 A shard has the candidates and features of one image in one Parquet file, with the facts of the image. The features are
-one column of float32 lists, and their names stand in the file's metadata: with one column per feature, a shard of 60 candidates took 135 ms to write instead of 13.
+one column of float32 lists, and their names are in the file's metadata: with one column per feature, a shard of 60
+candidates took 135 ms to write instead of 13.
 """
 
 from __future__ import annotations

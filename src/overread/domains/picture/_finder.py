@@ -95,7 +95,7 @@ def radii_from_marks(radii: NDArray[np.float64]) -> tuple[float, float]:
     """Return the radii to seek, from the readers' marks: the 10th to the 50th percentile.
 
     Larger marks are mostly rings around several lesions. On the training images of DIARETDB1 these are 0.5 to 1.3 mm
-    for red lesions and 0.5 to 3.7 mm for hard exudates (at 0.1 mm a pixel); wider ranges reached fewer consensus objects.
+    for red lesions and 0.5 to 3.7 mm for hard exudates (at 0.1 mm a pixel); wider ranges reached fewer objects.
     """
     low, high = np.quantile(radii, [0.1, 0.5])
     return float(low), float(high)
