@@ -167,7 +167,7 @@ def test_latex_has_the_papers_rows():
 
 def test_markdown_has_the_same_numbers():
     markdown = format_table(paper_table(), "markdown")
-    assert "Soft Model: lambda=0.060000 67 features" in markdown
+    assert "Soft Model: lambda=0.060000, 67 features" in markdown
     assert "| Sensitivity | 44.23 | 55.77 | 64.42 | 67.31 | 71.15 | 75.96 |" in markdown
     assert "| induced FP per image | 0.58 | 1.19 | 1.69 | 2.24 | 2.84 | 3.37 |" in markdown
 

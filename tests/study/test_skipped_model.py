@@ -62,8 +62,8 @@ def test_readers_whom_the_mixture_leaves_out_are_named_beside_its_figure(study):
     ]
     named, silent = (page[page.index(">Readers</h2>") :] for page in pages)
     assert all(why in named for why in reasons.values())
-    assert "Left out, because they have too few marks" in named
-    assert "Left out, because they have too few marks" not in silent
+    assert "Readers with too few marks for a model are left out" in named
+    assert "Readers with too few marks for a model are left out" not in silent
 
 
 def test_without_any_other_model_the_run_ends_with_the_reason(study, capsys):

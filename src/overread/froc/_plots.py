@@ -285,11 +285,11 @@ def plot_calibration(models: Mapping[str, Calibration]) -> Figure:
         largest, most = max(largest, float(np.nanmax(reach))), max(most, float(np.max(curve.n_bags)))
     right = min(1.0, 1.08 * largest)
     _finish_axes(top, "", "Mean soft label", ylim=(0, right))
-    _finish_axes(bottom, "Mean probability", "Bags")
+    _finish_axes(bottom, "Mean predicted probability", "Bags")
     # Room for a whole marker above the largest bin: bins of equal size all lie there.
     bottom.set_ylim(0, 1.25 * most)
     top.set_xlim(0, right)
-    top.legend(loc="upper left", frameon=False, fontsize=8)
+    top.legend(loc="lower right", frameon=False, fontsize=8)
     return figure
 
 

@@ -281,7 +281,8 @@ def _all_rows(rows: PerformanceRows, level: float | None) -> Iterator[tuple[str,
 
 def _heading(model: ModelPerformance) -> str:
     """Name, note and number of features."""
-    return f"{_model_name(model)} {_features(model)}".strip()
+    comma = "," if model.note and model.n_features is not None else ""
+    return f"{_model_name(model)}{comma} {_features(model)}".strip()
 
 
 def _model_name(model: ModelPerformance) -> str:
@@ -290,7 +291,7 @@ def _model_name(model: ModelPerformance) -> str:
 
 
 def _features(model: ModelPerformance) -> str:
-    """Tell the number of selected features in the paper's words."""
+    """Number of selected features."""
     return "" if model.n_features is None else f"{model.n_features} features"
 
 

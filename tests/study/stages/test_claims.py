@@ -54,9 +54,9 @@ def test_models_are_alike_within_the_margin_alone(answer, tell):
     line = tell(alike=claim)
     assert claim.answer == line.answer == answer
     said = {
-        "yes": "B1 minus Soft, the pair that decides: -2.0 (-4.0 to +0.0) points",
-        "no": "B2 minus Soft, the pair that decides: +20.0 (+15.0 to +25.0) points",
-        "undecided": "B2 minus Soft, the pair that decides: +1.0 (-4.0 to +6.0) points",
+        "yes": "B1 minus Soft, the deciding pair: -2.0 (-4.0 to +0.0) points",
+        "no": "B2 minus Soft, the deciding pair: +20.0 (+15.0 to +25.0) points",
+        "undecided": "B2 minus Soft, the deciding pair: +1.0 (-4.0 to +6.0) points",
     }[answer]
     assert line.evidence.startswith(said)
     assert "within ±5 points" in line.evidence
@@ -116,7 +116,7 @@ def test_the_most_compact_at_equal_sensitivity_has_fewest_features_in_every_fold
     line = tell(compact=claim)
     assert claim.answer == line.answer == answer
     fewest, most = min(fold[0] for fold in b1), max(fold[0] for fold in b1)
-    assert f"at least 70.0 % out of fold: Soft 4 to 6, B1 {fewest} to {most}, B2 29 to 31." in line.evidence
+    assert f"at least 70.0 %: Soft 4 to 6, B1 {fewest} to {most}, B2 29 to 31." in line.evidence
     assert "3 folds" in line.evidence
     assert "thin evidence" in line.evidence
 
@@ -246,7 +246,7 @@ def test_perfect_agreement_has_an_interval_of_some_width(n):
 def test_a_run_asks_every_claim(results: StudyResults, chain: Chain):
     claims = results.claims
     assert [line.question for line in list_claims(results)] == [
-        "Do the models perform alike?",
+        "Do the models perform equally well?",
         "Is Soft the most compact model?",
         "Does the penalty control the number of features?",
         "Do false positives rise in unseen patients?",
