@@ -3,7 +3,7 @@
 Instances are a matrix with one row per instance and one column per feature, every cell a finite number. float32 and
 float64 are kept as they are, without a copy. float16 becomes float32; integers, booleans and objects that are numbers
 become float64. Everything else is refused with the row and column at fault. The checks run in blocks of about a
-million cells, so that they never need a second matrix. Ids are hashable, all of one type, kept exactly and never guessed.
+million cells, so that they never need a second matrix. Ids are hashable and all of one type; they are kept exactly.
 """
 
 from __future__ import annotations

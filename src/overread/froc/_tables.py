@@ -291,7 +291,7 @@ def _model_name(model: ModelPerformance) -> str:
 
 
 def _features(model: ModelPerformance) -> str:
-    """Number of selected features."""
+    """Give the number of selected features."""
     return "" if model.n_features is None else f"{model.n_features} features"
 
 

@@ -142,7 +142,9 @@ def test_a_penalty_controls_if_features_fall_along_every_path(answer, tell):
     assert claim.correlation == pytest.approx(by_hand)
     line = tell(penalty=claim)
     assert claim.answer == line.answer == answer
-    assert line.evidence.startswith(f"50 to {min(10, *PATHS[answer])} features along 5 rising penalties")
+    assert line.evidence.startswith(
+        f"From 50 to {min(10, *PATHS[answer])} features as the penalty rises in 5 steps"
+    )
 
 
 def test_a_penalty_that_changes_nothing_controls_nothing():
