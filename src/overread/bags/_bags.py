@@ -33,7 +33,7 @@ CARRIED = ("labels", "reader_weight", "groups", "instance_ids", "bag_table")
 
 
 class Bags:
-    """A sequence of bags of instances, with what is known of each bag. It cannot be changed, only replaced.
+    """An immutable sequence of bags of instances, with the facts of each bag.
 
     The arrays are checked, and shared with the caller where no conversion is needed. Make one with
     :meth:`from_ids`, :meth:`from_list` or :meth:`singletons`, or from offsets directly.

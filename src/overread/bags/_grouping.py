@@ -28,7 +28,7 @@ KEYS = ["image_id", "candidate_id"]
 
 
 class FeatureRows(Protocol):
-    """Where bags get the features of their candidates from."""
+    """Source of the features of candidates."""
 
     def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
         """Return the row of each of some candidates."""
@@ -84,7 +84,7 @@ def truth_without_bag(bags: Bags, truth: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_table(bags: Bags, **scores: Any) -> pd.DataFrame:
-    """Return a table of scores: ``image_id``, ``candidate_id`` and one column a model.
+    """Return a table of scores: ``image_id``, ``candidate_id`` and one column per model.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def weigh_readings(
 
 
 def find_patients(image_ids: pd.Series[Any], images: pd.DataFrame | None) -> NDArray[Any]:
-    """Return the patient of each image; the image itself where the images table knows no patients."""
+    """Return the patient of each image, or the image itself if the images table has no patients."""
     if images is None or "patient_id" not in images:
         return image_ids.to_numpy(dtype=object)
     check.require_columns(images, "images", ["image_id"], key=["image_id"])
@@ -271,7 +271,7 @@ def group_candidates(
     hits: pd.DataFrame | None = None,
     unit: LengthUnit | None = None,
 ) -> Grouping:
-    """Find which candidates hit which GTs; ``hits`` are those of `candidate_hits`, where they were found before."""
+    """Find which candidates hit which objects; ``hits`` takes earlier results of `candidate_hits`."""
     check.require_columns(candidates, "candidates", KEYS, key=KEYS)
     check.require_columns(truth, "truth", ["image_id", "truth_id"])
     hits = candidate_hits(candidates, truth, rule, unit=unit) if hits is None else hits
@@ -362,7 +362,7 @@ def _zip_ids(*columns: NDArray[Any]) -> NDArray[Any]:
 
 
 class ReaderBags(Mapping[str, Bags]):
-    """Bags of each reader by reader id, made when asked for, so that only one reader's copy is in memory.
+    """Bags of each reader by reader id, made on request, so that only one copy is in memory.
 
     ``without_candidates`` names readers without a candidate in any of their images, who are not in it.
     """

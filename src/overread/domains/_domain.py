@@ -45,7 +45,7 @@ ENTRY_POINTS = "overread.domains"
 
 
 class DomainImage(Protocol):
-    """An image as its domain reads it: `Radiograph`, `PictureImage`."""
+    """An image in the form of its domain: `Radiograph`, `PictureImage`."""
 
     @property
     def pixels(self) -> NDArray[np.float32]:
@@ -119,7 +119,7 @@ class ImageWork:
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """What a study knows before its images are worked on; lengths are in its unit."""
+    """Facts of a study before its images are processed; lengths are in its unit."""
 
     widths: NDArray[np.float64]  # of the images; empty where they are not known
     radii: NDArray[np.float64]  # of the marks outside the test part
@@ -127,7 +127,7 @@ class StudyFacts:
 
 
 class Domain(ABC):
-    """A kind of images. An instance has all that turns an image into candidates and features; it is cheap to send.
+    """A kind of images: turns an image into candidates and features; instances are small to send.
 
     Attributes
     ----------
@@ -371,7 +371,7 @@ def get_domain(kind: str) -> type[Domain]:
 
 
 def domain_of(settings: Plain) -> type[Domain]:
-    """Return the domain of a study's plain settings; one that says nothing is of chests."""
+    """Return the domain of a study's plain settings; the default is chest radiographs."""
     return get_domain(settings.get("region", {}).get("kind", "chest"))
 
 
@@ -410,7 +410,7 @@ def list_all_finders() -> list[str]:
 
 
 def guess_domain(images: Sequence[SeenImage], *, in_pixels: bool, kind: str | None = None) -> type[Domain]:
-    """Return the domain of a folder's images; not every domain can count lengths in pixels."""
+    """Guess the domain of a folder's images; not every domain can use pixels as unit."""
     named = [get_domain(kind)] if kind else []
     own, *others = list_domains()
     # Other packages know their images better than a guess; pictures of any kind come last.
@@ -419,7 +419,7 @@ def guess_domain(images: Sequence[SeenImage], *, in_pixels: bool, kind: str | No
 
 
 def domain_from_record(record: Plain) -> Domain:
-    """Make the domain of a record that `Domain.to_record` gave; it may need what is not here."""
+    """Make a domain from a record of `Domain.to_record`; fails if the domain is not installed."""
     name = record.get("domain", "picture" if "field" in record else "chest")
     found = next((one for one in list_domains() if one.name == name), None)
     if found is None:
@@ -454,7 +454,7 @@ def measure_image(
     regions: Any = None,
     n_threads: int | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the candidates of an image and their features, in the same order; what is known already is taken."""
+    """Return the candidates of an image and their features, in the same order; reuse known ones."""
     regions = domain.find_regions(image) if regions is None else regions
     if candidates is None:
         candidates = domain.find(image, regions, limit=limit)

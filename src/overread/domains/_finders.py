@@ -29,7 +29,7 @@ ENTRY_POINTS = "overread.finders"
 
 
 class CandidateFinder(Protocol):
-    """Finds the suspicious regions of one image; has no memory of earlier ones.
+    """Finds the candidates of one image, independent of other images.
 
     It is made with the options of its domain: none of a chest; polarity, smallest and largest of a picture.
     """
@@ -59,7 +59,7 @@ class CandidateFinder(Protocol):
 
 @dataclass(frozen=True)
 class FinderEntry:
-    """A finder that there is.
+    """A registered finder.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL
 
 
 def check_draws(n_bootstrap: int, level: float) -> None:
-    """Refuse fewer draws than the ends of an interval can rest on."""
+    """Refuse fewer draws than an interval needs."""
     least = max(LEAST_DRAWS, math.ceil(2 / (1 - check_level(level)) * (1 - ROUNDING)))
     if n_bootstrap < least:
         raise InvalidInputError(

@@ -314,7 +314,7 @@ def _bootstrap_choices(
 @short_repr("position", "best", "fp_targets", "n_standard_errors", "table")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SettingChoice:
-    """Positions of the chosen and of the best setting, and why: a row of ``table`` a setting.
+    """Positions of the chosen and the best setting, and why; ``table`` has one row per setting.
 
     Its columns: n_features, sensitivity, standard_error (of the sensitivity), difference (to the best),
     difference_error (its standard error), accepted, chosen, frequency (share of resamplings that choose it).

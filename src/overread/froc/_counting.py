@@ -26,7 +26,7 @@ RECORDED_PARAMETERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """What a hit is and how hits are counted.
+    """Hit rule, and how hits are counted.
 
     Attributes
     ----------

@@ -147,7 +147,7 @@ def _first_of_each(codes: Ints, order: Ints) -> Ints:
 def non_max_suppression(
     images: ArrayLike, x: ArrayLike, y: ArrayLike, radius: ArrayLike, scores: ArrayLike
 ) -> NDArray[np.bool_]:
-    """Tell detections that stand alone from those that lie on a stronger one of their image (False).
+    """Return False for detections that lie on a stronger one of their image.
 
     ``images`` are numbers of images; of equal scores the first row counts as the stronger.
     """

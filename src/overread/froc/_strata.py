@@ -192,7 +192,7 @@ def _sort_labels(labels: pd.Series) -> list[object]:
 @short_repr("reached", "chance_reached", "n_shifts", "exact", "points")
 @dataclass(frozen=True, slots=True, eq=False)
 class ChanceLevel:
-    """Sensitivities beside those of candidates that were moved to other images, at the same thresholds.
+    """Sensitivities, and those of candidates moved to other images, at the same thresholds.
 
     Reached is the share of targets that any candidate, and any moved candidate, hits. Exact: every GT met the
     candidates of every other image, in ``n_shifts`` pairings.

@@ -303,7 +303,7 @@ def _sizes(rows: PerformanceRows) -> str:
 
 
 def _footnotes(table: PerformanceTable) -> list[str]:
-    """Say what a hit is, how hits are counted, what the intervals are."""
+    """Write the footnotes: hit rule, counting and intervals."""
     notes = [f"Hit: {table.rule}." if table.rule else "", f"{table.counting}." if table.counting else ""]
     intervals = "" if table.level is None else "; intervals from bootstraps over patients"
     notes.append(f"Sensitivities in per cent{intervals}.")

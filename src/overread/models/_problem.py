@@ -406,7 +406,7 @@ def make_report(
 
 
 def warn_about(report: FitReport) -> None:
-    """Say what the certificate has to say: not converged, or held only by the penalty."""
+    """Warn if the fit did not converge or is held only by the penalty."""
     if not report.converged:
         warnings.warn(
             f"not converged at alpha={report.alpha:g}: after {report.n_iter} Newton steps the optimality conditions "

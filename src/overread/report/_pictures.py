@@ -42,7 +42,7 @@ Circle = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Crop:
-    """A square piece of an image and what is drawn on it."""
+    """A square crop of an image and its overlays."""
 
     png: str  # Pixels of 8 bits, grey or in colour, as PNG in base64
     # Where the piece lies in its image.
@@ -63,7 +63,7 @@ class Crop:
 @short_repr()
 @dataclass(frozen=True)
 class Pictures:
-    """Everything on the page that was cut from images; what could not be opened is left out.
+    """Image crops of the page; images that could not be opened are left out.
 
     ``examples`` has the regions of `StudyResults.examples` by image id, ``features`` a low and a high example by name.
     """

@@ -37,7 +37,7 @@ from overread.truth import ReaderStatistics
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """Counts of what `overread init` found, held against the images table of the run.
+    """Counts of the files that `overread init` found, compared with the images table of the run.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Description:
 
 @dataclass(frozen=True, eq=False)
 class Subgroup:
-    """The detector at its locked threshold in the groups of test images that a column of the images table makes.
+    """The detector at its locked threshold, by group of test images.
 
     ``table`` has the columns of `overread.froc.performance_by`.
     """
@@ -171,7 +171,7 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class PaperChoice:
-    """What the paper's rule would choose for the soft model, and the bounds of the rule."""
+    """Choice of the paper's rule for the soft model, and its bounds."""
 
     choice: AlphaChoice
     fp_targets: list[float]
@@ -438,7 +438,7 @@ class WeightsClaim:
 
 @dataclass(frozen=True, eq=False)
 class Claims:
-    """The paper's claims, asked of this study; None where the run has not what a question is about."""
+    """The paper's claims for this study; None if the run cannot answer one."""
 
     alike: AlikeClaim | None
     compact: CompactClaim | None
@@ -449,7 +449,7 @@ class Claims:
 
 @dataclass(frozen=True, eq=False)
 class Headline:
-    """What kind of figures the run has.
+    """Kind of evaluation: test set or nested cross-validation.
 
     Attributes
     ----------
@@ -470,7 +470,7 @@ class Headline:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What the page says first.
+    """Verdict on the detector: the first statement of the page.
 
     Attributes
     ----------
@@ -570,7 +570,7 @@ class StudyResults:
         n_gts, sensitivity, fp_per_image, detector_sensitivity; and difference, detector minus reader, with its
         interval: lower, upper.
     verdict
-        What the page says first.
+        Verdict on the detector: the first statement of the page.
     supported, support
         Name of the model that out-of-fold scores support, which is the detector: the most compact one that cannot be
         distinguished from the best; and the comparison.

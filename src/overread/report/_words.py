@@ -90,7 +90,7 @@ def name_range(lowest: int, highest: int) -> str:
 
 
 def is_nested(results: StudyResults) -> bool:
-    """Whether the figures are cross-validated over all patients, for want of a test set."""
+    """Return whether results are cross-validated over all patients, without a test set."""
     return results.headline.kind == "nested"
 
 

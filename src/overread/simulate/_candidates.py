@@ -29,7 +29,7 @@ NOISE_FACTORS = 6
 @short_repr()
 @dataclass(frozen=True)
 class CandidateCohort:
-    """Tables of a study (see the docs on tables), the lesions that are really there, and what only looks like one."""
+    """Tables of a study (see the docs on tables), with the true lesions and the look-alikes."""
 
     images: pd.DataFrame
     readings: pd.DataFrame

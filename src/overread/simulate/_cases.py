@@ -213,7 +213,7 @@ class Background:
 
 @dataclass(frozen=True)
 class CaseDistribution:
-    """Laws of nodules and readers, the mean number of distractors in an image, and a limit to breasts of phantoms."""
+    """Distributions of nodules and readers, mean number of distractors per image, and a limit to breasts."""
 
     nodules: NoduleDistribution | VariedDistribution = field(default_factory=NoduleDistribution)
     readers: ReaderModel = field(default_factory=lambda: ReaderModel(reader_panel(8)))

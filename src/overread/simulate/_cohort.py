@@ -65,7 +65,7 @@ def write_study(
     format: Format = "dicom",
     workers: int = 1,
 ) -> Path:
-    """Write all images, tables and what is known of them."""
+    """Write all images, tables and known facts."""
     if format not in ("dicom", "png") or workers < 1:
         raise InvalidInputError("a study needs the format dicom or png, and at least one worker")
     target = Path(folder)

@@ -39,7 +39,7 @@ FALSE_MARK_MM = (8.0, 25.0)
 
 @dataclass(frozen=True)
 class Reader:
-    """One reader's way."""
+    """Parameters of one simulated reader."""
 
     reader_id: str
     skill: float = 0.0  # Added to the level of every object: what this reader sees that others miss
@@ -51,7 +51,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class ReaderModel:
-    """Readers, what they respond to, and how steady their hands are; see the module for the formulas."""
+    """Simulated readers: responses and precision of drawing; see the module for the formulas."""
 
     readers: tuple[Reader, ...]
     # Number of readings of an image, and how often.
@@ -100,7 +100,7 @@ class ReaderModel:
 
 @dataclass(frozen=True)
 class SeenObject:
-    """What readers may mark: an id, a place, a size, and the level that all readers share."""
+    """An object that readers may mark: id, position, size, and the level that all readers share."""
 
     object_id: str
     x_mm: float

@@ -52,7 +52,7 @@ ROW_TYPES = {
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is asked of a detector at an operating point of ``fp`` false positives per image.
+    """A request to a detector at an operating point of ``fp`` false positives per image.
 
     ``documents`` prepares DICOM documents, ``masks`` is the folder of a region's masks, ``n_threads`` work on one image
     (None: as many as there are processors).
@@ -76,7 +76,7 @@ class Request:
 def detect_image(
     request: Request, path: Path, mm_per_px: tuple[float, float] | None
 ) -> tuple[DomainImage, pd.DataFrame, ImageReport | None]:
-    """Image, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
+    """Return the image, its candidates with a column ``shown``, and its part of a requested document."""
     model = request.detector
     radiograph = model.read_image(path, mm_per_px=mm_per_px, masks=request.masks)
     candidates, _ = plain(model.detect(radiograph, n_threads=request.n_threads))
@@ -147,7 +147,7 @@ ImageRecord: TypeAlias = dict[str, Any]
 
 
 def read_work(work: bytes) -> tuple[ImageRecord, bytes]:
-    """Read what was found in an image, and the PNG file of its picture, empty where none was wanted."""
+    """Read the detections of an image, and its PNG picture (empty if not requested)."""
     frame = read_frame(io.BytesIO(work).read)
     assert frame is not None, "whole bytes of a pipeline"
     found, picture = frame
@@ -195,7 +195,7 @@ def choose_workers(given: int | None, n_images: int) -> int:
 
 
 class Batch:
-    """Images that a detector goes through; a journal remembers what was found, and the same request goes on from it.
+    """Images for a detector; a journal stores the results, so an interrupted request continues.
 
     ``pictures`` are files to draw images with their detections to; with one worker this process works. ``bad`` has the
     reasons by image that could not be used, ``seconds`` is the time of the images done now.
@@ -277,7 +277,7 @@ class Batch:
 
 
 def make_task(path: Path, mm_per_px: tuple[float, float] | None) -> ImageTask:
-    """Task of one image; without a digest where its file cannot be read, of which its reader will say why."""
+    """Make the task of one image; without a digest if its file cannot be read."""
     try:
         digest = digest_of_file(path)
     except StorageError:
@@ -286,13 +286,13 @@ def make_task(path: Path, mm_per_px: tuple[float, float] | None) -> ImageTask:
 
 
 def _tell_fault(path: Path, fault: Fault) -> str:
-    """Say why an image could not be used."""
+    """Give the reason why an image could not be used."""
     reason = fault.reason.removeprefix("the image: ")
     return f"{path}: {reason}" if fault.kind == "image" else f"{path}: failed: {reason}"
 
 
 def _key_of(task: ImageTask) -> str:
-    """Key of an image: where it is, what is in it, and what was said of its size."""
+    """Key of an image: path, content and given pixel size."""
     return digest_of_value([task.path, task.sha256, task.mm_per_px])
 
 

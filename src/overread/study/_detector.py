@@ -82,7 +82,7 @@ class Explanation:
 @short_repr("name", "domain", "limit", "operating_points", "trained_on")
 @dataclass(frozen=True, eq=False)
 class Detector:
-    """A fitted model with everything that is needed to run it on a new image.
+    """A fitted model with all that a new image needs.
 
     Parameters
     ----------

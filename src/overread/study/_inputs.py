@@ -237,7 +237,7 @@ def _refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Pat
 
 
 def _refuse_cells(cells: pd.Series[str], wrong: pd.Series[bool], path: Path, said: str) -> None:
-    """Refuse the first cell of a column that is wrong, naming its row and what it holds."""
+    """Refuse the first invalid cell of a column; the message has row and value."""
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise TableError(f"{path}, row {row + 2}, column {cells.name}: {cells.iloc[row]!r} {said}")

@@ -18,7 +18,7 @@ OWN_FACTORY = "overread.domains:image_pipeline"
 
 
 class Pipeline(Protocol):
-    """Works on images one by one; has no memory of earlier ones."""
+    """Processes images one by one, each independent of the others."""
 
     candidate_version: str
     """Changes whenever the same image would give other candidates; options of the pipeline count."""
@@ -51,7 +51,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class PipelineSpec:
-    """Where a pipeline is made: ``"module:function"``, called with plain options."""
+    """Factory of a pipeline: ``"module:function"``, called with plain options."""
 
     factory: str = OWN_FACTORY
     options: Mapping[str, Any] = field(default_factory=dict)

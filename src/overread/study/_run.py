@@ -151,7 +151,7 @@ LIBRARIES = (
 @short_repr("folder", "n_images", "n_quarantined", "done", "skipped")
 @dataclass(frozen=True)
 class RunReport:
-    """How a run ended.
+    """Result of a run.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def run_study(
     execution: Mapping[str, object] | None = None,
     pipeline: PipelineSpec | None = None,
 ) -> RunReport:
-    """Run a study from its folder; what an earlier run finished and what still holds is not done again.
+    """Run a study from its folder; stages that an earlier run finished and that are still valid are skipped.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def find_study_candidates(
     execution: Mapping[str, object] | None = None,
     pipeline: PipelineSpec | None = None,
 ) -> RunReport:
-    """Do the stages of a run up to candidates and their features, and fit no model.
+    """Run the stages up to candidates and features; fit no model.
 
     What a run of that name did is kept, and what is done here a later `run_study` keeps.
     """

@@ -261,7 +261,7 @@ MIDDLE_SCALE_MM = 3.5
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """A network on what is known of a place."""
+    """A network on the features of a position."""
 
     network: Network
     lowest: NDArray[np.float32]  # inputs are cut to these bounds: nothing beyond was seen in training

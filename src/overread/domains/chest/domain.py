@@ -49,7 +49,7 @@ SMALLEST_GRID_MM, LARGEST_GRID_MM = 0.1, 5.0
 
 @dataclass(frozen=True)
 class ChestDomain(Domain):
-    """How chest radiographs are read, searched and measured, on a grid of ``grid_mm``."""
+    """Chest radiographs: reading, search and features, on a grid of ``grid_mm``."""
 
     finder: str = DEFAULT_FINDER
     grid_mm: float = GRID_MM
@@ -252,7 +252,7 @@ def sees_both(lungs: LungFields) -> bool:
 
 
 def judge_view(source: SourceImage, spacing: tuple[float, float] | None) -> tuple[bool | None, bool | None]:
-    """Whether an image shows two lungs side by side, and whether both are seen; None where nothing is measured."""
+    """Return whether an image shows two lungs side by side; None if this cannot be measured."""
     if spacing is None:
         return None, None
     try:

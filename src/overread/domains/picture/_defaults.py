@@ -44,7 +44,7 @@ NO_END = 1e6
 
 @dataclass(frozen=True)
 class ReferenceSizes:
-    """Lengths that a study's numbers refer to, in its unit."""
+    """Reference lengths of a study, in its unit."""
 
     full_size: float  # from which the adaptive threshold of merging is t0
     least_semi_axis: float  # of an object, when it is asked whether a candidate hits it
@@ -54,7 +54,7 @@ class ReferenceSizes:
 
 
 def find_reference_sizes(settings: Mapping[str, Any], facts: StudyFacts) -> ReferenceSizes:
-    """Make every reference size of a study; what its plain settings say counts."""
+    """Find every reference size of a study; its plain settings take precedence."""
     widths, radii, own = facts.widths, facts.radii, settings["candidates"]
     # Nobody has marked yet in a room that has just been opened: merging needs no sizes of marks.
     smallest, largest = radii_from_marks(radii) if len(radii) else (float("nan"), float("nan"))

@@ -68,7 +68,7 @@ ANGLES = 2 * np.pi * np.arange(N_RAYS) / N_RAYS
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Candidates of one picture with what is sampled around them."""
+    """Candidates of one picture with samples around them."""
 
     field: PictureImage
     column: Floats
@@ -330,7 +330,7 @@ def _measure_place(around: Surroundings) -> dict[str, Floats]:
 
 
 def _measure_density(around: Surroundings) -> dict[str, Floats]:
-    """Optical density: how much light the candidate takes from what is around it, channel by channel."""
+    """Measure optical density: light absorbed by the candidate relative to its surroundings, per channel."""
     field = around.field
     names = [name for name in DENSITY_PLANES if name in field.planes]
     values: dict[str, Floats] = {}

@@ -52,7 +52,7 @@ PROPOSED = "The images are not chest radiographs: study.toml proposes where to l
 
 @dataclass(frozen=True)
 class PictureDomain(Domain):
-    """How pictures are read, searched and measured."""
+    """Images other than chest radiographs: reading, search and features."""
 
     region: RegionKind
     unit: LengthUnit

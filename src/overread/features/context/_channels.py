@@ -46,7 +46,7 @@ MINIMUM, MAXIMUM = (list(FIRST_ORDER).index(name) for name in ("minimum", "maxim
 
 
 def say_channel(channel: str) -> str:
-    """Say what the texture is looked at in: the image, smoothed images, or details of a size and direction."""
+    """Name a channel in words: the image, a smoothed image, or structures of a size and direction."""
     if channel in CHANNEL_WORDS:
         return CHANNEL_WORDS[channel]
     level, band = channel.removeprefix("wavelet").split("_")

@@ -36,7 +36,7 @@ OUTLINE_STEP = 1.0 / 30.0
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Context:
-    """A batch of candidates on one radiograph, with all that a family may look at.
+    """A batch of candidates on one radiograph, with all inputs of the families.
 
     Measurements are attributes, computed when a family first asks for them.
 

@@ -19,7 +19,7 @@ RADII = np.array([1, 2, 3])
 
 
 def _say_pattern(radius: int, pattern: int) -> str:
-    """Say what surrounds the points of a pattern."""
+    """Describe the neighbours of the pixels of a pattern."""
     around, count = f"at a distance of {radius} {'pixel' if radius == 1 else 'pixels'}", 8 * radius
     if pattern > count:
         return f"with an irregular pattern of neighbours {around}"

@@ -59,7 +59,7 @@ WEIGHT_SUM_TOLERANCE = 1e-6
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseRatings:
-    """What one reader (or one model) said of every case.
+    """Ratings of one reader (or one model) for every case.
 
     Attributes
     ----------
@@ -475,7 +475,7 @@ def _permutation_p_value(
 
 
 def choose_better(figure: FigureComparison) -> Literal["first", "second"] | None:
-    """Return which of two models a comparison shows to be better; None where it shows neither."""
+    """Return the better of two models by a comparison; None if neither is shown to be better."""
     if not figure.p_permutation < 1 - figure.level:
         return None
     if figure.lower > 0:
@@ -484,7 +484,7 @@ def choose_better(figure: FigureComparison) -> Literal["first", "second"] | None
 
 
 def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> list[str]:
-    """Say in words what the weighted whole-curve figure shows; the points beside it are not tested as one."""
+    """Describe the result of the weighted whole-curve figure; the single points are not tested together."""
     if not figures:
         return [f"{first} and {second} cannot be distinguished: there is no object to find."]
     main = figures[-1]

@@ -148,7 +148,7 @@ class StudySize:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class SensitivityPilot:
-    """One model's sensitivity at an operating point of a finished study, and what it is worth.
+    """One model's sensitivity at an operating point of a finished study, and its effective sample size.
 
     `worth` is n*, the number of independent lesions (images with a lesion) that the data are worth; `design_effect`
     their number over n*; n* rests on `patients_with_gts`.

@@ -180,7 +180,7 @@ def run_em(
 
 
 def warn_about_crowd(result: EMResult, skills: pd.DataFrame, *, determined: bool) -> None:
-    """Say what the fit has to say: not converged, not determined, votes all alike, readers worse than chance."""
+    """Warn if the fit did not converge, is not determined, has equal votes, or readers are worse than chance."""
     if not result.converged:
         rise = result.objectives[-1] - result.objectives[-2]
         warnings.warn(

@@ -81,7 +81,7 @@ class Solution:
 
 @dataclass
 class Point:
-    """Where the solver stands, and what it knows of the gradient.
+    """State of the solver, with the gradient.
 
     gradient[j] was computed when `drift`, the path length of the residual, was seen_at[j].
     """

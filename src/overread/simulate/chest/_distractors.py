@@ -26,7 +26,7 @@ SMALLEST_CROSSING_MM2 = 40.0
 
 
 class DistractorKind(StrEnum):
-    """What a distractor is."""
+    """Type of a distractor."""
 
     NIPPLE = "nipple"
     LEAD = "lead"

@@ -156,7 +156,7 @@ def phantom(
     height_mm: float | None = None,
     patient: Patient | None = None,
 ) -> Phantom:
-    """Make the chest radiograph of a patient who never was.
+    """Make the chest radiograph of a simulated patient.
 
     The thickness of every structure along each beam is added up as a line integral, L = sum of mu_i t_i; the
     intensity behind the body is exp(-L) plus scatter, with quantum noise; the picture is the tone-mapped

@@ -180,7 +180,7 @@ class OverdueError(Exception):
 
 
 class IsolatedWorker:
-    """One worker process, started when it is needed and started again after it died.
+    """One worker process, started on demand and restarted after it dies.
 
     ``warm`` is set once any worker has made a shard; until then an image has time for compiling too. Workers of one
     executor share it.

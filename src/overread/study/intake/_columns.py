@@ -98,7 +98,7 @@ READERS = "--readers A,B or --readings TABLE where not all read all"
 
 
 def suggest_import(folder: Path, images: pd.DataFrame) -> str:
-    """Say how to import marks: by the spreadsheet in the folder, or beside it, that names images of the study."""
+    """Suggest an import command, with the spreadsheet in or next to the folder that names images of the study."""
     for path in _list_sheets(folder):
         layout = _understand_marks(path, images)
         if layout is not None:

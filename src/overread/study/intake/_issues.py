@@ -292,7 +292,7 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
 
 
 def check_feature_rows(scan: StudyScan, folder: Path) -> list[Problem]:
-    """Find images of two patients whose candidates have the same features, in a study that brings its own.
+    """Find images of two patients whose candidates have identical features, for features supplied by the study.
 
     A table that cannot be read is left to `run`, which says why.
     """

@@ -78,7 +78,7 @@ OWN_FILES = {
 
 @dataclass(frozen=True)
 class MadeStudy:
-    """What was made, what is still to be done (``notes``), and what became of every other file.
+    """Result of `make_study`: files made, steps left (``notes``), and the fate of every other file.
 
     By path: why files cannot be used (``unreadable``), or were left out on request before and still are (``stay_out``);
     ``unlisted`` files go by no row of a table that was there. By id: why images were ``dropped`` on request, with
@@ -527,7 +527,7 @@ def _tell_other_files(folder: Path) -> str:
 
 
 def notes(folder: Path, images: pd.DataFrame, findings: Sequence[Finding], domain: type[Domain]) -> list[str]:
-    """Say what is still to be done before the study can run."""
+    """List the steps left before the study can run."""
     has_marks = find_table(folder, "marks") is not None
     said, last = domain.advise(folder, {finding.kind for finding in findings}, has_marks=has_marks)
     alone = int((images["patient_id"] == "").sum())

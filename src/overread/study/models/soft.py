@@ -159,7 +159,7 @@ def _list_choice(choice: AlphaChoice, whole: Split) -> list[Parameters]:
 
 
 def carry_penalty(alpha: float, normalization: str | None, judged: Sequence[Split], fitted: Split) -> float:
-    """Return the penalty of a fit that means what it meant for the bags on which it was judged, of all these splits.
+    """Return the penalty of a fit that corresponds to the penalty evaluated on all these splits.
 
     A loss that is a sum over the bags grows with them, and the penalty has to grow with it; normalized ones do not.
     """

@@ -110,7 +110,7 @@ def _try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Made:
 def score_held_out(
     model: StudyModel, grid: list[Parameters], fold: Fold, settings: Settings
 ) -> tuple[pd.DataFrame, list[int]]:
-    """Score the candidates that a fold holds out, a column a setting; and count the features of each setting."""
+    """Score the held-out candidates of a fold, one column per setting, and count the features of each setting."""
     trial = model.try_settings(grid, fold, settings)
     names = [str(column) for column in range(len(grid))]
     keys = fold.held_out.candidates[KEYS]

@@ -60,7 +60,7 @@ def sort_gallery(
 
 
 def _lie_on_nodules(candidates: pd.DataFrame, nodules: pd.DataFrame | None) -> NDArray[np.bool_]:
-    """Tell candidates whose centre lies in a nodule."""
+    """Return which candidates have their centre in a nodule."""
     if nodules is None:
         return np.zeros(len(candidates), dtype=np.bool_)
     numbered = candidates[["image_id", "x", "y"]].assign(row=np.arange(len(candidates)))

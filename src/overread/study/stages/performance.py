@@ -126,7 +126,7 @@ def _find_better(name: str, comparisons: Sequence[ModelComparison], single_reade
 
 
 def _grade_alone(counted: Counted, lower: float, upper: float, fp_target: float) -> str | None:
-    """Say in words what is wrong with the detector's own figures; None where nothing is."""
+    """Grade the detector by its own performance; None if there is no objection."""
     if counted.test.n_gts < FEWEST_OBJECTS or not (upper - lower) / 2 <= WIDEST_HALF_WIDTH:
         return "too small"
     return "chance" if lower <= _find_chance(counted, fp_target) else None

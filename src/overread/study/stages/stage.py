@@ -52,7 +52,7 @@ class StageSource:
 
 @dataclass(frozen=True)
 class Inputs(Mapping[str, Any]):
-    """What a stage declared, loaded when asked for, and the settings it declared.
+    """Declared inputs and settings of a stage; inputs are loaded on first use.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ def _divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Settin
 
 
 def check_parts(inputs: Inputs) -> Made:
-    """Say before any work that a test part without consensus objects will show nothing."""
+    """Warn before any work if the test part has no consensus object."""
     images, truth = inputs["tables/split.parquet"], inputs["tables/truth.parquet"]
     tested = images.loc[images["split"] == "test", "image_id"]
     # Without a test part the figures are those of a nested cross-validation.
