@@ -27,13 +27,13 @@ class StoredInstances:
 
     Parameters
     ----------
-    path
+    path : str or Path
         The file.
-    feature_names
+    feature_names : sequence of str, optional
         Names of the columns.
-    rows
+    rows : ndarray of int, optional
         Rows of the file, in the order wanted; None: all.
-    client
+    client : object, optional
         A ``distributed.Client``: products with the instances are then made by the workers of its cluster, which find
         the file under the same path.
 

@@ -145,11 +145,11 @@ class Domain(ABC):
         Whether settings that a study leaves out come from its images and marks (`complete`).
     feature_version
         To be raised whenever the same candidates may give other features: a detector refuses another version.
-    unit
+    unit : {'mm', 'px', 'percent'}
         Of every length of an instance.
-    finder
+    finder : str
         Name of the finder of an instance.
-    target
+    target : str
         What an instance finds, by name, for documents.
     """
 
@@ -178,11 +178,11 @@ class Domain(ABC):
 
         Parameters
         ----------
-        settings
+        settings : Plain
             As read.
         given
             Keys that the study sets, such as "candidates.limit".
-        facts
+        facts : StudyFacts
             What is known of images and marks.
 
         Raises
@@ -237,11 +237,11 @@ class Domain(ABC):
 
         Parameters
         ----------
-        folder
+        folder : Path
             Folder of the study.
         kinds
             Problems of its images.
-        has_marks
+        has_marks : bool
             Whether it has marks already.
         """
         return [], []
@@ -285,11 +285,11 @@ class Domain(ABC):
 
         Parameters
         ----------
-        path
+        path : str or Path
             The file.
-        mm_per_px
+        mm_per_px : object, optional
             Size of a pixel where the file does not state it.
-        mask
+        mask : str or Path, optional
             File of the region, where the domain needs one.
         """
 

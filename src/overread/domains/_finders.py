@@ -63,15 +63,15 @@ class FinderEntry:
 
     Parameters
     ----------
-    name
+    name : str
         Its name in `find_candidates`, in study.toml and on the command line.
-    description
+    description : str
         One line for people.
-    place
+    place : str
         ``"module:class"`` in the folder of its domain, imported when it is used.
-    domain
+    domain : str, default='chest'
         Whose images it searches.
-    trained_on
+    trained_on : str, default=''
         What its ranking was trained on; empty where nothing was.
     """
 
@@ -109,13 +109,13 @@ def find_candidates(
 
     Parameters
     ----------
-    radiograph
+    radiograph : Radiograph
         The image.
-    anatomy
+    anatomy : Anatomy, optional
         Its anatomy, if it is known; else the finder looks for what it needs.
-    finder
+    finder : str or CandidateFinder, default=DEFAULT_FINDER
         A name in `FINDERS`, or a finder of your own.
-    limit
+    limit : int, default=DEFAULT_LIMIT
         Most candidates to return.
 
     Returns

@@ -65,11 +65,11 @@ def picture_figure(
     ----------
     field
         The picture.
-    candidates
+    candidates : DataFrame
         Columns x, y, radius and response, in the order in which they are numbered; names may end in the unit.
-    unit
+    unit : {'mm', 'px', 'percent'}
         Unit of the lengths.
-    title
+    title : str, default=''
         Title above the figure.
     """
     axes, extent = _show_image(field, UNIT_WORDS[unit], title)

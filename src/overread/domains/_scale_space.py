@@ -35,11 +35,11 @@ def candidate_table(x: FloatArray, y: FloatArray, radius: FloatArray, response: 
 
     Parameters
     ----------
-    x, y
+    x, y : ndarray of float
         Centres, from the top-left corner of the image.
-    radius
+    radius : ndarray of float
         Radii.
-    response
+    response : ndarray of float
         How suspicious each is; it must not rise from row to row.
     """
     return pd.DataFrame(
@@ -115,11 +115,11 @@ def find_peaks(strength: Map, where: Mask, *, limit: int) -> tuple[NDArray[np.in
 
     Parameters
     ----------
-    strength
+    strength : Map
         The map.
-    where
+    where : ndarray of bool
         False where no peak counts.
-    limit
+    limit : int
         Most peaks to return.
     """
     highest = cv2.dilate(strength, np.ones((3, 3), dtype=np.uint8))

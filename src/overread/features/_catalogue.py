@@ -18,7 +18,7 @@ class Catalogue(Mapping[str, Feature]):
 
     Parameters
     ----------
-    families
+    families : iterable of Family
         In the order of the columns; names must differ.
     """
 

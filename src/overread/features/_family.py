@@ -30,21 +30,21 @@ class Feature:
 
     Parameters
     ----------
-    name
+    name : str
         Says family, channel and parameters: ``"glcm_contrast.wavelet2_hl.d1.mean"``. A Python identifier after
         the dots are replaced.
-    kind
+    kind : str
         Specific: made for what nodules, ribs, vessels and lungs look like; of texture and intensity; or learned from
         examples.
-    family
+    family : str
         Family that computes it.
-    unit
+    unit : str
         ``"mm"``, ``"1"``, ``"grey"`` (units of the normalized image), ``"deg"``, ...
-    formula
+    formula : str
         What is computed, as a formula in plain text.
-    reference
+    reference : str
         Where it was published.
-    words
+    words : str, default=''
         What the feature measures, in words for readers of radiographs.
     """
 
@@ -64,11 +64,11 @@ class Family:
 
     Parameters
     ----------
-    features
+    features : tuple
         In the order of the columns that ``compute`` returns.
-    compute
+    compute : callable
         Context -> float32 array (candidates x features), all finite.
-    trained_on
+    trained_on : str, default=''
         Training data of a learned family; empty for the others.
     """
 
@@ -89,13 +89,13 @@ def describe_features(
 
     Parameters
     ----------
-    family, reference
+    family, reference : str
         The same for all rows.
-    rows
+    rows : sequence of tuple
         Name without the family, unit, formula and, if you like, what the feature looks at in plain words.
-    symbols
+    symbols : mapping, optional
         What a symbol of the formulas means; added to each formula in which the symbol stands as a word.
-    kind
+    kind : str, default='specific'
         The same for all rows.
     """
     return tuple(

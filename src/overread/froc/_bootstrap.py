@@ -258,11 +258,11 @@ def bootstrap(
 
     Parameters
     ----------
-    matching
+    matching : Matching
         One model on one set of images.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image; not used when ``thresholds`` are given.
-    thresholds
+    thresholds : array-like, optional
         Fixed thresholds.
     n_bootstrap, seed
         Number of replicates; the same seed gives the same replicates, and the same patients for every model.

@@ -164,11 +164,11 @@ def calibration(
 
     Parameters
     ----------
-    probabilities, labels
+    probabilities, labels : array-like
         p and y of each bag, both in [0, 1].
-    sample_weight
+    sample_weight : array-like, optional
         Weight of each bag; None: 1.
-    patients
+    patients : array-like, optional
         Patient of each bag, the unit that is resampled; None: every bag its own. One alone has no intervals.
     n_bins, strategy
         Bins of the reliability curve: of equal numbers of bags, or of equal width.

@@ -341,15 +341,15 @@ def choose_setting(
 
     Parameters
     ----------
-    matching
+    matching : Matching
         Matched candidates; their own scores are not used.
-    scores
+    scores : Scores
         Out-of-fold scores: one row a candidate, one column a setting, or `ScoreColumns`.
-    n_features
+    n_features : array-like
         Features of each setting, on the average of its folds.
-    fp_targets
+    fp_targets : sequence of float, default=CHOICE_FP_TARGETS
         FP per image over which GT sensitivities are averaged.
-    n_standard_errors
+    n_standard_errors : float, default=1.0
         Accepted shortfall against the best; 0 takes the best itself.
     n_bootstrap, seed
         Resamplings of patients for the standard errors.

@@ -122,9 +122,9 @@ def compare_models(
 
     Parameters
     ----------
-    first, second
+    first, second : Matching
         The two models; ``second = first.with_scores(...)`` when they score the same candidates.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image.
     n_bootstrap, n_permutations, seed
         Numbers of replicates, and the seed of both.

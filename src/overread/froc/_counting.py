@@ -30,17 +30,17 @@ class Counting:
 
     Attributes
     ----------
-    rule
+    rule : HitRule, optional
         When a candidate hits a GT; None where another tool matched them.
-    single_reader
+    single_reader : str, optional
         A candidate that hits only GTs of one reader: ``"ignore"`` counts it as nothing, ``"fp"`` as a false
         positive (the paper read literally), ``"hit"`` makes those GTs targets like the golden ones.
-    extra_hits
+    extra_hits : {'ignore', 'fp'}, optional
         Of several candidates on one GT the best score counts; the others are nothing (``"ignore"``) or false
         positives (``"fp"``). A candidate that is the best of any of its GTs is never an extra one.
-    shared_candidates
+    shared_candidates : {'all', 'nearest'}, optional
         A candidate on several GTs finds ``"all"`` of them, or only the ``"nearest"`` (distance over size).
-    repeats
+    repeats : {'suppress', 'count'}, optional
         A candidate that lies on a stronger one (non-maximum suppression) is not shown, so that it neither
         hits nor is a false positive (``"suppress"``), or counts like any other (``"count"``, as in the paper).
         Candidates without a radius have no size to lie on: none is suppressed.

@@ -183,11 +183,11 @@ def operating_points(
 
     Parameters
     ----------
-    source
+    source : Matching
         The set that fixes the thresholds, with in-sample or out-of-fold scores.
-    carried_to
+    carried_to : Matching, optional
         The set they are carried to.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image on ``source``.
 
     Returns

@@ -144,18 +144,18 @@ def read_detections(
 
     Parameters
     ----------
-    path
+    path : str or Path
         Tables end in .csv or .parquet, everything else is read as JSON. A table has image_id, scores, and
         positions as x_mm, y_mm and maybe radius_mm (or _px, _percent in place of _mm); or a box x_min, y_min, x_max,
         y_max in px (x_min_mm and so on in mm); candidate_id may be left out.
-    spacing
+    spacing : Spacing, optional
         mm per px; positions in px become mm by it, and stay in px without it.
     format, box_mode, units, category
         Of JSON: see :mod:`overread.marks.formats.coco`. MONAI needs ``box_mode`` and ``units``; COCO and
         nnDetection are in px. A file with several categories (labels) needs the one to keep, or "all".
-    score_columns
+    score_columns : sequence of str, optional
         Score columns of a table; default: ``score`` where there is one, else every column left.
-    model
+    model : str, optional
         Name of the score column of a JSON file; default "score".
 
     Raises

@@ -60,12 +60,12 @@ def plot_froc(
 
     Parameters
     ----------
-    models
+    models : mapping
         By name, in the paper's order Soft, B1, B2 (red, black, blue): training + validation set, test set
         or None.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         Where the diamonds stand.
-    max_fp
+    max_fp : float, optional
         Right end of the axis; default: a little past the largest target.
     n_bootstrap, seed, level
         Bootstrap of the bands; 0 replicates: no bands.

@@ -45,14 +45,14 @@ def sensitivity_by(
 
     Parameters
     ----------
-    matching
+    matching : Matching
         One model on one set of images.
-    by
+    by : str or array-like
         Column of the truth table, or one value per target. ``lesion_sizes(matching)`` gives sizes.
-    fp_target, threshold
+    fp_target, threshold : float, optional
         The operating point, one of the two: FP per image with the threshold estimated again in each replicate,
         or a locked threshold.
-    bins
+    bins : array-like, optional
         Edges for a numeric ``by``; strata are ``[edge, next edge)``, and no target may lie outside.
     n_bootstrap, level, seed
         Replicates, level and seed of the bootstrap over patients.
@@ -228,11 +228,11 @@ def chance_level(
     ----------
     candidates, truth, images, scores, counting, unit
         As for :func:`~overread.froc.match_detections`.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image of the real candidates, which fix the thresholds.
-    n_shifts
+    n_shifts : int, default=CHANCE_SHIFTS
         Number of shifts; None or more than n - 1: all of them.
-    seed
+    seed : int, default=0
         Seed of the order and of the choice of shifts.
     """
     image_ids = check_image_ids(images)

@@ -101,22 +101,22 @@ def performance_table(
 
     Parameters
     ----------
-    models
+    models : mapping
         By name: the training + validation set and the test set, or None instead of the latter.
-    n_features, notes
+    n_features, notes : mapping, optional
         By name: number of selected features, and what to print after the name (say "lambda=0.06").
-    thresholds_from
+    thresholds_from : mapping, optional
         By name: the training + validation set with out-of-fold scores, to take thresholds from it instead of
         from the in-sample scores.
-    test_thresholds
+    test_thresholds : array-like, optional
         Thresholds on the test set's own scale, one for each of ``fp_targets``, in place of those of training +
         validation: for scores by :func:`~overread.froc.to_fp_scale`.
-    test_name
+    test_name : str, default=TEST
         What the test set is called.
-    objects
+    objects : str, default='all'
         Sensitivities are shares of ``"all"`` GTs and images with one, or, as in the paper (footnote of section 6.1), of
         those that some candidate ``"reached"``.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image of the thresholds.
     n_bootstrap, seed, level
         Bootstrap of the intervals: on training + validation the threshold is estimated again in each replicate, on

@@ -36,19 +36,19 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
 
     Parameters
     ----------
-    n_trees
+    n_trees : int, default=100
         Rounds of boosting.
-    learning_rate
+    learning_rate : float, default=0.1
         Share of each tree that is kept.
-    max_leaves
+    max_leaves : int, default=15
         Most leaves of a tree.
-    min_instances
+    min_instances : int, default=20
         Fewest instances of a leaf.
-    l2
+    l2 : float, default=1.0
         Penalty on the leaves' values.
-    pooling
+    pooling : str, default='noisy_or'
         As in `SoftMILLogisticRegression`.
-    random_state
+    random_state : int, optional
         Seed of the trees.
 
     Attributes

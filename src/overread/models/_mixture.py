@@ -80,20 +80,20 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
     ----------
     update, prune_bound, alpha_init, screen, tol, max_iter, pooling, memory_mb
         Of each reader's `RVMMIL`.
-    scores
+    scores : str, default='in_sample'
         "in_sample", as in the paper: the mixture learns from scores of the instances the readers' models were
         trained on. "out_of_fold": from scores by models trained without the patient's group.
-    cv
+    cv : int, default=5
         Number of folds of the out-of-fold scores.
-    min_positives
+    min_positives : int, default=10
         A reader with fewer positive bags, or fewer negative ones, is left out and named.
-    ridge
+    ridge : float, default=0.001
         Precision of the prior on v; so small that it matters only where scores are collinear, and two readers
         with the same scores then share their weight equally.
     n_bootstrap, confidence
         Draws of the groups (patients) for the intervals of the importance, and their level. The readers' models
         are held fixed. 0 draws: no intervals.
-    random_state
+    random_state : int, optional
         Seed of the bootstrap; None means 0.
 
     Attributes
@@ -180,7 +180,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         ----------
         X, y, reader_bags
             As in `fit`.
-        prune_bounds
+        prune_bounds : sequence of float
             In the order of the models returned.
         """
         models = [clone(self).set_params(prune_bound=bound) for bound in prune_bounds]

@@ -45,9 +45,9 @@ def export_onnx(model: LinearBagClassifier, path: str | Path) -> Path:
 
     Parameters
     ----------
-    model
+    model : LinearBagClassifier
         A fitted linear model of bags.
-    path
+    path : str or Path
         File to write.
 
     Raises

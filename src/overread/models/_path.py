@@ -69,7 +69,7 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
 
     Parameters
     ----------
-    alphas
+    alphas : object, optional
         Penalties, any order; None means a geometric grid of `n_alphas` from alpha_max to
         `min_ratio` alpha_max.
     n_alphas, min_ratio
@@ -142,7 +142,7 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
         ----------
         X, y, bags, sample_weight, reader_weight
             As in `SoftMILLogisticRegression.fit`.
-        callback
+        callback : callable, optional
             Called with a `PathProgress` after each penalty.
         """
         given = read_bags(self, X, bags, reset=True)
@@ -214,11 +214,11 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
 
         Parameters
         ----------
-        axes
+        axes : Axes, optional
             Where to draw; a new figure if not given.
-        chosen
+        chosen : int, optional
             Position of the penalty to mark, such as that of a `SettingChoice`.
-        n_named
+        n_named : int, default=6
             Features to name, those with the largest coefficients in the end.
 
         Returns
@@ -270,10 +270,10 @@ class SoftMILPathCV(SoftParameters, LinearBagClassifier):
     ----------
     alphas, n_alphas, min_ratio
         The grid of penalties, as in `SoftMILPath`.
-    cv
+    cv : object, default=5
         Number of folds of a `SoftStratifiedGroupKFold`, a splitter of scikit-learn, or pairs of indices of bags. Each
         bag is tested once, and no group may be on both sides of a fold.
-    rule
+    rule : {'1se', 'best'}, default='1se'
         "1se": the largest penalty whose mean score is at most one standard error below the best. The error is that of
         the difference from the best over the folds, because the same bags judge both. "best": the best itself.
     penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, n_init, tol, max_iter, \

@@ -104,7 +104,7 @@ class ElasticNet(Penalty):
 
     Parameters
     ----------
-    l1_ratio
+    l1_ratio : float, default=0.5
         Share of L1, above 0 and at most 1; 1 is L1. alpha_max is that of L1 divided by it.
 
     Examples

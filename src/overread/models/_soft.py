@@ -60,7 +60,7 @@ class SoftMILLogisticRegression(
 
     Parameters
     ----------
-    alpha
+    alpha : float, optional
         Strength of the penalty, the paper's lambda; None means a tenth of the smallest one that gives w = 0.
     penalty
         R: "l1", or an object as `overread.models.ElasticNet`. As R penalizes standardized coefficients
@@ -76,7 +76,7 @@ class SoftMILLogisticRegression(
         returned on the user's scale in any case.
     pooling
         "noisy_or", "noisy_or_mean", "log_sum_exp" or "mean"; see `overread.models.loss._bag_loss`.
-    n_init
+    n_init : int, default=1
         Number of starts; the best stationary point is kept. The first is w = 0, followed down to alpha at two
         paces; each other is the fit to one random instance of each bag. Ignored where the problem is convex.
     tol
@@ -84,7 +84,7 @@ class SoftMILLogisticRegression(
         where the problem is convex, largest certified gap (F - minimum) / F.
     max_iter
         Newton steps allowed for a penalty.
-    warm_start
+    warm_start : bool, default=False
         Whether to start from the current coefficients.
     random_state
         Seed of row sampling (above 10,000 rows) and of the extra starts; None means 0.

@@ -57,9 +57,9 @@ def candidate_cohort(
         Images, one a patient, each read by 4 to 6 of the readers.
     n_features, n_informative
         Features of a candidate, and how many of them say anything about what it lies on.
-    lookalikes_per_image
+    lookalikes_per_image : float, default=LOOKALIKES_PER_IMAGE
         Mean number of structures that are not lesions but are marked like faint ones.
-    seed
+    seed : int, default=0
         Source of everything random.
     """
     if n_images < 1 or n_readers < 1 or not 0 <= n_informative <= n_features or n_features < 1 or seed < 0:

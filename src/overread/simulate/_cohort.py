@@ -173,25 +173,25 @@ def cohort(
 
     Parameters
     ----------
-    folder
+    folder : str or Path
         A new folder, or one that the same call began.
     n_images, seed
         Size of the cohort, and the source of everything random.
-    n_readers
+    n_readers : int, optional
         Readers of the cohort; 8 if neither they nor a law are given.
-    backgrounds, images_csv
+    backgrounds, images_csv : str or Path, optional
         Folder of real radiographs to put nodules in, and a table of them (`background_files`). They are taken in
         turn, so that a background may serve several images; these then share their patient. Without a folder every
         image is a phantom.
-    law
+    law : CaseDistribution, optional
         What is drawn, with its readers; the law fitted to the paper's counts if not given.
-    nodules
+    nodules : {'plain', 'varied'}, default='plain'
         What the fitted law draws: plain ones, or six kinds (`VariedLaw`).
-    format
+    format : str, default='dicom'
         ``"dicom"``, or ``"png"`` with 16 bits.
-    grid_mm
+    grid_mm : float, default=GRID_MM
         Side of a pixel.
-    workers
+    workers : int, default=1
         Processes.
 
     Raises
@@ -226,10 +226,10 @@ def picture_cohort(
     ----------
     folder, n_images, seed, workers
         As in `cohort`.
-    n_readers
+    n_readers : int, optional
         Readers, all of whom read every picture; every second one draws rings around clusters. 4 if neither they nor
         a law are given.
-    law
+    law : PictureDistribution, optional
         What is drawn, with its readers.
     """
     if n_images < 1 or seed < 0:
@@ -254,11 +254,11 @@ def benchmark(
 
     Parameters
     ----------
-    name
+    name : str
         ``"nih-240x3"``, which needs its backgrounds, or ``"phantom-1978"``.
     folder, format, workers
         As in `cohort`.
-    backgrounds, images_csv
+    backgrounds, images_csv : str or Path, optional
         Folder of the NIH's images, and the table with their spacing and patients.
     """
     if name not in BENCHMARKS:

@@ -90,21 +90,21 @@ class NoduleDistribution:
 
     Parameters
     ----------
-    counts
+    counts : tuple, default=(0.25, 0.375, 0.25, 0.125)
         Probability of 0, 1, 2, ... nodules in an image.
-    diameter_mm
+    diameter_mm : tuple, default=(6.0, 30.0)
         Range; log-uniform.
     exponent, axis_ratio, conspicuity
         Ranges; uniform.
-    spiculated
+    spiculated : float, default=0.25
         Part of the nodules with harmonics 7, 9 and 11 beside 2 to 6.
-    with_spicules
+    with_spicules : float, default=0.0
         Part of the spiculated ones that also have rays.
-    behind_heart
+    behind_heart : float, default=0.0
         Part of the nodules behind the heart, where the background says where that is.
-    texture
+    texture : float, default=0.2
         Relative deviation inside.
-    depth_mm
+    depth_mm : float, default=0.0
         Least distance of a centre from the border of the lung.
     """
 

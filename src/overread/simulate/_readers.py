@@ -168,15 +168,15 @@ def marks_of_image(
 
     Parameters
     ----------
-    objects
+    objects : sequence of SeenObject
         Nodules and distractors.
-    reader_ids
+    reader_ids : sequence of str
         Who reads the image.
-    model
+    model : ReaderModel
         The readers.
-    place
+    place : Place
         Gives the place (x, y in mm) of a private false mark.
-    random
+    random : Generator
         Source of randomness.
     """
     by_id = {reader.reader_id: reader for reader in model.readers}

@@ -155,13 +155,13 @@ class RunReport:
 
     Attributes
     ----------
-    folder
+    folder : Path
         ``STUDY/runs/NAME``.
-    done, skipped
+    done, skipped : list of str, optional
         Stages that were done now, and those that were still valid.
-    n_images, n_quarantined
+    n_images, n_quarantined : int, default=0
         Images of the study, and how many of them were skipped.
-    groups
+    groups : dict, optional
         For a run of several groups of labels: how the run of each group ended; `folder` then holds the joint page.
     """
 
@@ -185,15 +185,15 @@ def run_study(
 
     Parameters
     ----------
-    study
+    study : Path
         Folder with ``study.toml``, the tables and the images.
-    name
+    name : str, default='main'
         Name of the run: files go to ``STUDY/runs/NAME``.
-    seed
+    seed : int, optional
         Replaces the seed of the settings.
-    execution
+    execution : mapping, optional
         Replaces keys of ``[execution]``: executor, workers, scheduler, batch, memory_mb.
-    pipeline
+    pipeline : PipelineSpec, optional
         Replaces Overread's processing of an image; such a run makes no detector.
 
     Raises

@@ -28,7 +28,7 @@ class Run:
 
     Parameters
     ----------
-    root
+    root : Path
         ``STUDY/runs/NAME``.
     """
 

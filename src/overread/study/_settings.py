@@ -514,11 +514,11 @@ class Settings(ModelSections):
 
     Attributes
     ----------
-    preset
+    preset : str, default=''
         paper: all rules of the paper; keys that you set take precedence. Empty: Overread's defaults.
-    name
+    name : str, default=''
         Name of the study in its report. Empty: the name of the folder.
-    seed
+    seed : int, default=0
         Seed of all random numbers.
     """
 
@@ -643,9 +643,9 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
 
     Parameters
     ----------
-    path
+    path : Path
         A file in TOML.
-    seed
+    seed : int, optional
         Replaces the seed of the file.
 
     Raises

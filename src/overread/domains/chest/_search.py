@@ -86,9 +86,9 @@ def search_region(radiograph: Radiograph, anatomy: Anatomy | None) -> Mask:
 
     Parameters
     ----------
-    radiograph
+    radiograph : Radiograph
         The image.
-    anatomy
+    anatomy : Anatomy
         Its anatomy, if it is known; else the lung fields are found here.
     """
     if anatomy is None:

@@ -594,9 +594,9 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
 
     Parameters
     ----------
-    field
+    field : PictureImage
         The picture.
-    candidates
+    candidates : DataFrame
         candidate_id, x, y, radius and response, in the unit of the picture; names may end in it.
 
     Returns

@@ -42,7 +42,7 @@ class BlobFinder:
 
     Attributes
     ----------
-    polarity
+    polarity : {'bright', 'dark', 'both'}, default='both'
         "bright", "dark" or "both".
     smallest, largest
         Radii that are sought.

@@ -42,13 +42,13 @@ class Context:
 
     Parameters
     ----------
-    maps
+    maps : ImageMaps
         Maps of the radiograph, shared by all its batches.
-    column, row
+    column, row : ndarray of float
         Centres of the candidates as array indices (pixel centres at whole numbers), float64.
-    radius_px
+    radius_px : ndarray of float
         Their radii in pixels of the grid, float64.
-    outline
+    outline : ndarray of bool
         Segmentation of each candidate as a boolean patch stack: (n, side, side), centred on the pixel nearest to
         the candidate; side is odd.
     """

@@ -63,13 +63,13 @@ class CaseRatings:
 
     Attributes
     ----------
-    highest_fp
+    highest_fp : ndarray of float
         Highest false-positive rating of each case; ``-inf`` where there is none. Shape (n_cases,).
-    lesion_case
+    lesion_case : ndarray of int
         Position of each lesion's case in ``highest_fp``. Shape (n_lesions,).
-    lesion_rating
+    lesion_rating : ndarray of float
         Highest rating that hits each lesion; ``-inf`` where it is unmarked. Shape (n_lesions,).
-    lesion_weight
+    lesion_weight : ndarray of float, optional
         Clinical weight of each lesion, summing to 1 within a case; None: 1 / (lesions of the case).
     """
 

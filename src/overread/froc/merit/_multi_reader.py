@@ -130,11 +130,11 @@ def obuchowski_rockette(
 
     Parameters
     ----------
-    figures
+    figures : array-like
         theta_ij, shape (I, J) with I >= 2; J >= 2 unless only cases are random.
-    covariance
+    covariance : array-like
         Covariance of theta_ij and theta_kl over cases, shape (I, J, I, J); None only for random="readers".
-    modalities, readers
+    modalities, readers : sequence of str, optional
         Names; default "1", "2", ...
     figure, random, level, n_cases
         Carried into the result; ``random`` and ``level`` as in :func:`overread.froc.merit._multi_reader`.
@@ -308,16 +308,16 @@ def reader_study(
 
     Parameters
     ----------
-    ratings
+    ratings : mapping
         ``ratings[modality][reader]``: every reader read every case with every modality.
-    figure
+    figure : str, default='wAFROC'
         Figure of merit.
-    random
+    random : str, default='readers and cases'
         What the conclusion extends to: other readers and other cases, other readers on these cases, or other
         cases read by these readers.
-    patients
+    patients : array-like, optional
         Patient of each case; the jackknife then leaves out patients instead of cases.
-    level
+    level : float, default=LEVEL
         Level of the intervals.
     """
     modalities, readers = _check_crossed(ratings)

@@ -58,14 +58,14 @@ def gts_needed(
 
     Parameters
     ----------
-    first, second
+    first, second : float
         The two sensitivities.
-    discordant
+    discordant : float, optional
         psi, between ``|d|`` and what independent models have, first (1 - second) + second (1 - first), which
         is the default.
     power, level
         Probability of finding the difference; two-sided level of the test.
-    design_effect
+    design_effect : float, default=1.0
         Factor for lesions of one patient being alike and thresholds being estimated: n_gts over the n* of
         :func:`~overread.froc.score_interval`.
     """
@@ -94,13 +94,13 @@ def gts_for_half_width(
 
     Parameters
     ----------
-    sensitivity
+    sensitivity : float
         Sensitivity that is expected.
-    half_width
+    half_width : float
         Half the width of the interval, as a share: 0.05 is 5 points.
-    level
+    level : float, default=LEVEL
         Level of the interval.
-    design_effect
+    design_effect : float, default=1.0
         Factor for lesions of one patient being alike and thresholds being estimated, as in :func:`gts_needed`.
         With s lesions a patient and a correlation r between them it is 1 + (s - 1) r, thresholds apart.
     """

@@ -129,11 +129,11 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
 
     Parameters
     ----------
-    sensitivity_prior, specificity_prior, prevalence_prior
+    sensitivity_prior, specificity_prior, prevalence_prior : tuple, default=(1.0, 1.0)
         (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
-    tol
+    tol : float, default=1e-09
         EM stops when a round raises L by at most tol per bag.
-    max_iter
+    max_iter : int, default=2000
         Rounds allowed.
 
     Attributes
@@ -227,10 +227,10 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
 
     Parameters
     ----------
-    alpha
+    alpha : float, optional
         Penalty as in `SoftMILLogisticRegression` with normalization "bags"; None means a tenth of the smallest one
         that gives w = 0 for the labels of the first round, kept for all rounds.
-    sensitivity_prior, specificity_prior
+    sensitivity_prior, specificity_prior : tuple, default=(1.0, 1.0)
         (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
     penalty, fit_intercept, standardize, pooling, random_state
         As in `SoftMILLogisticRegression`.

@@ -36,22 +36,22 @@ class SoftMILObjective:
 
     Parameters
     ----------
-    bags
+    bags : Bags
         Instances and where each bag begins; a float64 copy of them is kept.
-    y
+    y : object, optional
         Soft labels in [0, 1] or two classes; None means those that the bags carry.
-    alpha
+    alpha : float, default=0.0
         Strength of the penalty.
     penalty, normalization, divide_by_features, pooling
         As in `overread.models.SoftMILLogisticRegression`.
-    sample_weight, reader_weight
+    sample_weight, reader_weight : object, optional
         As in `overread.models.SoftMILLogisticRegression.fit`.
 
     Attributes
     ----------
     weights
         Weight of each bag's divergence: normalization, sample and reader weights in one number.
-    penalty
+    penalty : str or Penalty, default='l1'
         R, a `Penalty`.
     strength
         Its factor: alpha, or alpha / d.

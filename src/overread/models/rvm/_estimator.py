@@ -45,29 +45,29 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
 
     Parameters
     ----------
-    update
+    update : str, default='mackay'
         "mackay": alpha = (1 - alpha S_ii) / w^2. "em": alpha = 1 / (w^2 + S_ii), slower by far. "fixed": alpha
         stays at `alpha_init`, which gives L2-penalized multiple-instance logistic regression.
-    prune_bound
+    prune_bound : float, default=1000000.0
         Largest alpha of a feature that stays.
-    alpha_init
+    alpha_init : float, default=1.0
         Alpha of every feature in the first round.
-    screen
+    screen : int, optional
         Number of features that enter the first round, those with the largest score statistic; None lets all in.
         It saves time and costs evidence (docs/explanation/baselines.md).
-    threshold
+    threshold : float, optional
         None: soft labels are an error. Else a soft label of at least this counts as 1, a smaller one as 0.
-    fit_intercept
+    fit_intercept : bool, default=True
         Whether there is an intercept; it has no prior and is never pruned.
-    standardize
+    standardize : bool, default=True
         Whether features are brought to mean 0 and deviation 1, to which alpha then refers.
-    pooling
+    pooling : str, default='noisy_or'
         As in `SoftMILLogisticRegression`.
-    tol
+    tol : float, default=0.001
         Largest change of log alpha in the last round.
-    max_iter
+    max_iter : int, default=1000
         Rounds allowed.
-    memory_mb
+    memory_mb : float, optional
         Megabytes that the process may take while it fits `StoredInstances`; None: half of the machine's memory. As many
         features enter as it holds, the best by `screen`'s measure, and a warning says so where these are not all. What
         is in memory already is fitted there.
@@ -151,7 +151,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         ----------
         X, y, bags, sample_weight
             As in `fit`.
-        prune_bounds
+        prune_bounds : sequence of float
             In the order of the models returned.
         """
         models = [clone(self).set_params(prune_bound=bound) for bound in prune_bounds]

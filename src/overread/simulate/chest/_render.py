@@ -164,13 +164,13 @@ def phantom(
 
     Parameters
     ----------
-    seed
+    seed : int
         Same seed and arguments, same bytes.
-    mm_per_px
+    mm_per_px : float, default=0.7
         Side of a pixel.
-    width_mm, height_mm
+    width_mm, height_mm : float, optional
         Size of the field; by the patient if not given.
-    patient
+    patient : Patient, optional
         A patient to use instead of the one drawn from the seed; what is not among its numbers is still drawn.
 
     Raises

@@ -181,9 +181,9 @@ def picture_phantom(*, seed: int, shape: tuple[int, int] = SHAPE) -> PicturePhan
 
     Parameters
     ----------
-    seed
+    seed : int
         Source of everything random.
-    shape
+    shape : tuple, default=SHAPE
         Rows and columns, 64 at least.
     """
     if min(shape) < 64 or seed < 0:
