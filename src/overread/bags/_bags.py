@@ -189,7 +189,7 @@ class Bags:
 
     @classmethod
     def singletons(cls, X: Any, **per_bag: Any) -> Bags:
-        """Make every row its own bag: multiple-instance learning becomes plain supervised learning."""
+        """Make one bag per row: multiple-instance learning becomes supervised learning."""
         matrix = read_instances(X)
         return cls(matrix, np.arange(len(matrix.values) + 1), **per_bag)
 

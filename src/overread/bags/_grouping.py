@@ -60,12 +60,12 @@ class CandidateFeatures:
         return rows.astype(np.int64)
 
     def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
-        """Return some rows, in the order asked for; a copy only where they are not neighbours already."""
+        """Return rows in the given order; copy them only if they are not contiguous."""
         return InstanceMatrix(check.take_rows(self.matrix.values, rows), self.matrix.feature_names)
 
 
 def read_features(features: pd.DataFrame) -> CandidateFeatures:
-    """Check a table of features: keys that are there once, every other cell a finite number."""
+    """Check a table of features: unique keys, finite numbers in all other cells."""
     check.require_columns(features, "features", KEYS, key=KEYS)
     try:
         matrix = check.read_instances(features.drop(columns=KEYS))

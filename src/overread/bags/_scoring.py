@@ -1,4 +1,4 @@
-"""Scores and out-of-fold predictions for soft labels, which scikit-learn's own refuse or recode.
+"""Scores and out-of-fold predictions for soft labels, which scikit-learn's functions refuse or recode.
 
 ``PerInstance``: a transformer of rows that works inside a pipeline of bags.
 """

@@ -1,4 +1,4 @@
-"""Instances that stay in a file: a table larger than memory, of which columns are read when they are wanted."""
+"""Instances in a file: a table larger than memory, whose columns are read on demand."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def take_rows(values: Matrix, rows: NDArray[np.int64]) -> Matrix: ...
 
 
 def take_rows(values: Matrix, rows: NDArray[np.int64]) -> Matrix:
-    """Return rows in the layout of the matrix; they share its memory where they are neighbours in order.
+    """Return rows in the layout of the matrix; they share its memory if they are contiguous and in order.
 
     A column-major matrix is faster gathered column by column.
     """

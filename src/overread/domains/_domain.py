@@ -205,7 +205,7 @@ class Domain(ABC):
     @classmethod
     @abstractmethod
     def crop_side(cls, settings: Plain) -> float:
-        """Return the side of a crop around a place, in the unit."""
+        """Return the side of a crop around a position, in the unit."""
 
     @classmethod
     @abstractmethod
@@ -215,7 +215,7 @@ class Domain(ABC):
     @classmethod
     @abstractmethod
     def describe_feature(cls, name: str) -> tuple[str, str]:
-        """Return the formula of a feature with its unit, and plain words; empty where they are not known."""
+        """Return the formula of a feature with its unit, and plain words; empty if they are unknown."""
 
     # What `overread init` and `check` ask of a folder of images.
 
@@ -339,7 +339,7 @@ class Domain(ABC):
 
     @abstractmethod
     def describe_regions(self, image: DomainImage, regions: Any) -> tuple[dict[str, Any], str]:
-        """Say how regions were found: as plain values, and in words."""
+        """Describe how regions were found, as plain values and in words."""
 
     # In the file of a detector.
 

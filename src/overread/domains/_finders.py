@@ -139,7 +139,7 @@ def find_candidates(
 
 
 def list_finders(domain: str) -> list[str]:
-    """Names of the finders of a domain, the package's own first; nothing is imported."""
+    """Names of the finders of a domain, those of the package first; nothing is imported."""
     own = [entry.name for entry in FINDERS.values() if entry.domain == domain]
     return [*own, *sorted({one.name for one in entry_points(group=f"{ENTRY_POINTS}.{domain}")} - {*own})]
 

@@ -51,7 +51,7 @@ def overlay_figure(
 
 
 class _Searched(DomainImage, Protocol):
-    """An image of which a region is searched."""
+    """An image with the region that is searched."""
 
     region: NDArray[np.bool_]
 

@@ -148,7 +148,7 @@ NODULE_PER_DISC = 1.42
 def measure_radii(
     pixels: NDArray[np.float32], x_mm: FloatArray, y_mm: FloatArray, mm_per_px: float
 ) -> FloatArray:
-    """Measure the radii in mm of the candidates at these places of a radiograph."""
+    """Measure the radii in mm of candidates at these positions of a radiograph."""
     image = blur_reflecting(pixels, SMOOTHING_MM / mm_per_px)
     samples = np.empty((len(x_mm), N_DIRECTIONS, len(DISCS_MM)))
     sample_polar(image, x_mm / mm_per_px - 0.5, y_mm / mm_per_px - 0.5, DISCS_MM / mm_per_px, samples)

@@ -87,7 +87,7 @@ def _blur_widely(image: F32, sigma_px: float) -> F32:
 
 
 def cut_squares(bands: tuple[Band, ...], column: F64, row: F64) -> F32:
-    """Cut the squares around places of the radiograph: (place, band, SIDE, SIDE)."""
+    """Cut the squares around positions of the radiograph: (place, band, SIDE, SIDE)."""
     squares = np.empty((row.size, len(bands), SIDE, SIDE), np.float32)
     for number, band in enumerate(bands):
         rows = (row + 0.5) * band.rows_per_pixel - 0.5

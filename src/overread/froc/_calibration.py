@@ -32,7 +32,7 @@ FloatArray = NDArray[np.float64]
 
 # Beyond this logit a float64 probability is 0 or 1.
 LARGEST_LOGIT = 36.7
-# Far more than Newton's method needs where there is a minimum; set by judgement.
+# Far more than Newton's method needs if a minimum exists; set by judgement.
 NEWTON_STEPS = 60
 # 2^-40 of a step changes no loss that float64 resolves.
 HALVINGS = 40

@@ -75,7 +75,7 @@ class Counting:
 
     @classmethod
     def choices(cls) -> dict[str, tuple[str, ...]]:
-        """Words that each option beside the rule may have."""
+        """Values that each option other than the rule may have."""
         hints = get_type_hints(cls)
         return {one.name: get_args(hints[one.name]) for one in fields(cls) if one.name != "rule"}
 
@@ -92,7 +92,7 @@ class Counting:
         return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **named}
 
     def option_record(self) -> dict[str, str]:
-        """Plain record of the options beside the rule, for files and hashes."""
+        """Plain record of the options other than the rule, for files and hashes."""
         # Fingerprints and locks from before repeats were suppressed do not name the option.
         named = {name: getattr(self, name) for name in self.choices()}
         return {name: value for name, value in named.items() if (name, value) != ("repeats", "count")}

@@ -169,7 +169,7 @@ def _count_at(scores: Floats, thresholds: Floats) -> NDArray[np.int64]:
 
 
 def ratio(counts: NDArray[np.int64], total: int) -> Floats:
-    """Divide counts by a total; NaN where there is nothing to find."""
+    """Divide counts by a total; NaN if there is nothing to find."""
     return counts / total if total else np.full(len(counts), np.nan)
 
 

@@ -111,7 +111,7 @@ class Detections(_Tables):
 
     @property
     def unit(self) -> LengthUnit | None:
-        """Unit of the positions; None where the detections do not say where they are."""
+        """Unit of the positions; None if the detections have no positions."""
         return unit_of(self.candidates.columns, "detections")
 
 
@@ -178,7 +178,7 @@ def read_detections(
 
 
 def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> Detections:
-    """Read ids and places of a table of candidates, without any scores."""
+    """Read ids and positions of a table of candidates, without scores."""
     file = Path(path)
     if not _is_table(file):
         raise TableError(f"{file}: a table of candidates ends in .csv or .parquet")

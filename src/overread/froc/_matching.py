@@ -131,7 +131,7 @@ def _check_scores(scores: Any, n_candidates: int | None, name: str = "scores") -
 
 
 def _require_columns(name: str, table: pd.DataFrame, *columns: str) -> None:
-    """Say which column of which table is missing."""
+    """Name the missing column and its table."""
     for column in columns:
         if column not in table.columns:
             raise TableError(f"{name}: no column {column!r}; it has {', '.join(map(str, table.columns))}")

@@ -152,7 +152,7 @@ def _only_images(matching: Matching, members: NDArray[np.bool_]) -> Matching:
 
 
 def _stratum_labels(matching: Matching, by: str | ArrayLike, bins: ArrayLike | None) -> pd.Series:
-    """One label per target; missing values are a stratum of their own."""
+    """One label per target; missing values form a stratum."""
     if isinstance(by, str):
         if by not in matching.strata.columns:
             raise TableError(

@@ -296,7 +296,7 @@ def _features(model: ModelPerformance) -> str:
 
 
 def _sizes(rows: PerformanceRows) -> str:
-    """Sizes of the set, where they are known."""
+    """Sizes of the set, if they are known."""
     if rows.n_images is None:
         return ""
     return f" ({rows.n_images} images, {rows.n_gts} objects in {rows.n_positive_images} of them)"

@@ -51,7 +51,7 @@ def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, items
 
 
 def find_least_bytes(n_rows: int, n_columns: int, itemsize: int = 4) -> float:
-    """Find what a fit from a file needs beside what the process has already."""
+    """Find the memory that a fit from a file needs in addition to that of the process."""
     return _other_bytes(n_rows, n_columns) + min(n_columns, LEAST_COLUMNS) * n_rows * itemsize
 
 
@@ -62,7 +62,7 @@ def fits_in_memory(memory_mb: float, n_rows: int, n_columns: int, itemsize: int 
 
 
 def _other_bytes(n_rows: int, n_columns: int) -> float:
-    """Memory that a fit needs beside columns."""
+    """Memory that a fit needs in addition to its columns."""
     return 8 * VECTORS * n_rows + _sample_bytes(n_rows, n_columns) + GROWTH_BYTES
 
 

@@ -365,7 +365,7 @@ def _deviations(scores: Floats) -> Floats:
 
 
 def _standardize_scores(scores: Floats, bags: Bags, folds: NDArray[np.int64] | None) -> Floats:
-    """Scores with mean 0 and deviation 1, within each fold where there are folds: every fold has its own model."""
+    """Scores with mean 0 and deviation 1, within each fold, if there are folds."""
     fold = np.zeros(bags.n_instances, dtype=np.int64) if folds is None else folds[bags.bag_of_instance]
     result = np.empty_like(scores)
     for number in np.unique(fold):

@@ -1,4 +1,4 @@
-"""The instance scorer as an ONNX graph, to run a model where there is no Python.
+"""The instance scorer as an ONNX graph, to run a model without Python.
 
 The graph scores instances; bags are pooled outside, from the scores, by the formula in its metadata:
 

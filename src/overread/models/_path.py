@@ -1,4 +1,4 @@
-"""The soft model for a whole grid of penalties at once, warm from one to the next."""
+"""The soft model for a grid of penalties, each fit started from the one before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what the user passes to `fit` to the solver's own problem, and back to a certificate.
+"""Convert the input of `fit` to the solver's problem, and its result to a certificate.
 
 The solver has one standardized feature per row, in the order of the loss. That copy is the only one made of X, and
 column-major features that need no scaling are not copied at all. Each column is first divided by a power of two near

@@ -124,7 +124,7 @@ def cut_crop(
     circle: Circle | None = None,
     side: float = 60.0,
 ) -> Crop:
-    """Cut the square around a place; outside the image it is black. Contrast is stretched to the piece."""
+    """Cut the square around a position; outside the image it is black. Contrast is stretched to the piece."""
     n = max(8, round(side / radiograph.mm_per_px))
     column = round(x / radiograph.mm_per_px - n / 2)
     row = round(y / radiograph.mm_per_px - n / 2)
@@ -152,7 +152,7 @@ def _cut_region(radiograph: DomainImage, region: Example) -> Crop:
 
 
 def _gallery_places(gallery: Gallery, thing: str) -> Iterator[_Place]:
-    """Choose the crops of each kind: the first ones, one of a place, few of an image."""
+    """Choose the first crops of each kind, without overlap and with few per image."""
     shown: list[tuple[str, Circle]] = []
     for kind in ("hits", "misses", "false_positives"):
         of_image: Counter[str] = Counter()
@@ -218,7 +218,7 @@ def _find_circle(row: Any, prefix: str) -> Circle | None:
 
 
 def _stretch(piece: NDArray[np.float32], percentiles: tuple[float, float]) -> Grey:
-    """Spread the brightness between two percentiles over 8 bits, all colours alike; black where there is no image."""
+    """Spread the brightness between two percentiles over 8 bits, all colours alike; black outside the image."""
     seen = np.isfinite(piece)
     if not seen.any():
         return np.zeros(piece.shape, dtype=np.uint8)

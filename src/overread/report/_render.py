@@ -39,7 +39,7 @@ from overread.report._words import (
 )
 from overread.tables import csv_text, guard_formula
 
-# Spreadsheets take a file without it for one of their own code page.
+# Without it, spreadsheets read a file in their default code page.
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
@@ -194,7 +194,7 @@ def _importance_text(feature: FeatureWeight) -> str:
 
 
 def _performance(table: PerformanceTable) -> Markup:
-    """Lay out Table 1, which escapes its own names."""
+    """Lay out Table 1, which escapes names."""
     return Markup(format_table(table, "html"))
 
 
@@ -227,7 +227,7 @@ def _link_table(html: str, name: str) -> Markup:
 
 
 def _label_svg(document: str, caption: str) -> Markup:
-    """Make an SVG document of ours a part of the page, with a caption for those who cannot see it."""
+    """Embed an SVG document of ours, with a caption for screen readers."""
     drawing = document[document.index("<svg") :]
     return Markup(drawing.replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1))
 

@@ -263,7 +263,7 @@ class Counted:
 
     @property
     def points(self) -> pd.DataFrame:
-        """Rows of ``locked`` at the study's own thresholds."""
+        """Rows of ``locked`` at the study's thresholds."""
         return self.locked[self.locked["source"] == self.thresholds]
 
 
@@ -320,7 +320,7 @@ class ModelResult:
 
 @dataclass(frozen=True, eq=False)
 class PaperPerformance:
-    """The models counted as the paper counts, whatever the study's own settings are.
+    """The models counted as in the paper, whatever the settings of the study.
 
     Thresholds are those of the scores in sample, candidates on objects of a single reader are false positives, and
     every candidate counts.

@@ -24,7 +24,7 @@ from overread.features import CATALOGUE
 from overread.report._results import FeatureWeight, ModelComparison, ModelResult, StudyResults
 from overread.tables import UNIT_WORDS
 
-# Sizes have no end; the last edge of the default bins, 1000 mm, stands for that.
+# Sizes have no end; the last edge of the default bins, 1000 mm, means no limit.
 NO_LIMIT_MM = 500.0
 # In other units, in which no image is so wide.
 NO_LIMIT = 1e6
@@ -75,7 +75,7 @@ def name_object(results: StudyResults) -> str:
 
 
 def find_crop_side(results: StudyResults) -> float:
-    """Return the side of a crop around a place, in the unit."""
+    """Return the side of a crop around a position, in the unit."""
     return domain_of(results.settings).crop_side(results.settings)
 
 
@@ -189,7 +189,7 @@ def tell_direction(feature: FeatureWeight) -> str:
 
 
 def find_comparisons(results: StudyResults) -> list[ModelComparison]:
-    """Return the comparisons under the study's own treatment of single-reader objects."""
+    """Return the comparisons under the study's treatment of single-reader objects."""
     own = results.models[0].counted[0]
     return [pair for pair in results.comparisons if pair.single_reader == own.single_reader]
 

@@ -108,7 +108,7 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
-    """Whether all files of a line are there with the bytes they were written with."""
+    """Whether all files of a line exist unchanged."""
     return all(
         (folder / path).is_file() and digest_of_file(folder / path) == sha256
         for path, sha256 in entry["files"].items()

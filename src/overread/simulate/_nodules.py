@@ -276,7 +276,7 @@ def draw_shape(
     blur_mm: float,
     random: np.random.Generator,
 ) -> Nodule:
-    """Nodule at a place with everything but its contrast; numbers as a table with five digits keeps them."""
+    """Nodule at a position, without its contrast; numbers rounded to five digits as in the table."""
     spiculated = random.random() < law.spiculated
     orders = (2, 3, 4, 5, 6, *((7, 9, 11) if spiculated else ()))
     spread = [0.09 / k if k < 7 else 0.05 for k in orders]
@@ -393,7 +393,7 @@ def draw_by_law(
 
 
 def find_places(lungs: BoolArray, heart: BoolArray | None, mm_per_px: float) -> dict[str, NDArray[np.int64]]:
-    """Find the pixels where the centre of a nodule may lie, for each place of a kind."""
+    """Find the pixels where the centre of a nodule may lie, for each location of a kind."""
     inside = np.flatnonzero(lungs)
     behind = inside[:0] if heart is None else np.flatnonzero(heart)
     return {

@@ -1,4 +1,4 @@
-"""Readers who disagree: who reads which image, who sees which object, and what ellipse each draws.
+"""Readers who disagree: which images they read, which objects they see, and which ellipses they draw.
 
 Reader r marks object o with probability Phi(level_o + skill_r - threshold_r). The level is shared by all readers:
 

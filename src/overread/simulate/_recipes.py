@@ -100,7 +100,7 @@ class MadeImage:
         return image, *known
 
     def entry(self) -> dict[str, Any]:
-        """All that the tables need of it beside its path."""
+        """Values for the tables, without the path."""
         return {"image_id": self.image_id, "patient_id": self.patient_id, **self.facts, **self.rows}
 
 

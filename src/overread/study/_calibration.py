@@ -59,17 +59,17 @@ class ScoreCalibration:
             raise ModelFileError("score map: scores and probabilities are not points")
         if any(not 0 <= one <= 1 for one in self.probabilities):
             raise ModelFileError("score map: a probability is not between 0 and 1")
-        # A map that falls would put places in another order than their scores do.
+        # A falling map would order candidates differently from their scores.
         if self.slope < 0 or any(np.any(np.diff(one) < 0) for one in (self.scores, self.probabilities)):
             raise ModelFileError("score map: it falls")
 
     @property
     def is_probability(self) -> bool:
-        """Whether its values can be read as probabilities; else they only put places in order."""
+        """Whether its values are probabilities; otherwise they only rank."""
         return self.method != "rank"
 
     def apply(self, scores: ArrayLike) -> Floats:
-        """Return the probability of each score; of a "rank" map the model's own, which only orders."""
+        """Return the probability of each score; for a "rank" map the model's value, which only ranks."""
         values = np.clip(np.asarray(scores, dtype=np.float64), -700, 700)
         if self.method == "sigmoid":
             return np.asarray(expit(np.clip(self.slope * values + self.intercept, -700, 700)))

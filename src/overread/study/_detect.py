@@ -265,7 +265,7 @@ class Batch:
             yield from work_twice(executor, tasks)
 
     def _keep(self, journal: Journal, task: ImageTask, work: bytes) -> ImageRecord:
-        """Write the picture, then the record: one that is there has all of its results."""
+        """Write the picture, then the record, so that a record always has all of its results."""
         record, drawn = read_work(work)
         picture = self._pictures.get(Path(task.path))
         if picture is not None:

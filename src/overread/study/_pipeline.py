@@ -58,7 +58,7 @@ class PipelineSpec:
 
     @classmethod
     def own(cls, settings: Settings) -> PipelineSpec:
-        """Return the package's own pipeline under a study's settings."""
+        """Return the built-in pipeline with a study's settings."""
         plain = settings.to_plain()
         return cls(
             options={
@@ -71,7 +71,7 @@ class PipelineSpec:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the package's own: only then can a detector do on new images what was done here."""
+        """Whether it is the built-in pipeline: only then can a detector process new images in the same way."""
         return self.factory == OWN_FACTORY
 
     @property

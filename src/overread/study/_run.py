@@ -234,7 +234,7 @@ def find_study_candidates(
 
 
 def list_reports(report: RunReport) -> dict[str, RunReport]:
-    """Return how the run of each group ended; of a run without groups its own report, under no name."""
+    """Return how the run of each group ended; for a run without groups its report, with an empty name."""
     return report.groups or {"": report}
 
 

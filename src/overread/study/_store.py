@@ -183,7 +183,7 @@ class StageRecord:
 
 
 def _read_record(path: Path) -> StageRecord | None:
-    """Record of a stage; None where there is none, or a damaged one."""
+    """Record of a stage; None if it is missing or damaged."""
     try:
         return from_json(StageRecord, read_json(path))
     except (OSError, FormatError):
@@ -265,7 +265,7 @@ class Manifest:
         self._journal.close()
 
     def is_whole(self, entry: Entry) -> bool:
-        """Whether the shard of an entry is there with the bytes it had."""
+        """Whether the shard of an entry exists unchanged."""
         path = self._folder.path(shard_file(entry.image_id))
         return entry.sha256 is not None and path.is_file() and digest_of_file(path) == entry.sha256
 

@@ -206,7 +206,7 @@ WALL_MM = 5.0
 
 
 def find_thorax(fields: LungFields, mm_per_px: float) -> Mask:
-    """Convex hull of both lungs, widened by `WALL_MM`; the whole image where there is no lung at all."""
+    """Convex hull of both lungs, widened by `WALL_MM`; the whole image if no lung was found."""
     lungs = (fields.left | fields.right).astype(np.uint8)
     points = cv2.findNonZero(lungs)
     if points is None:

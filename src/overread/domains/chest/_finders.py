@@ -1,4 +1,4 @@
-"""The finder "curvature": places that are curved in every direction, ranked by a network.
+"""The finder "curvature": positions with curvature in every direction, ranked by a network.
 
 The finder "log": maxima of the Laplacian of Gaussian, the plain blob detector to compare others with.
 

@@ -38,7 +38,7 @@ LEAST_SEMI_AXIS_SHARE = 15 / 1500
 LEAST_MM: float = HIT.in_unit("mm").min_semi_axis or 0.0
 # Candidates of a picture: reach 98 % and 94 % of the consensus objects of the same images (docs/explanation/fields.md).
 FIELD_LIMIT = 250
-# The last edge of sizes stands for no end.
+# The last edge of sizes means no limit.
 NO_END = 1e6
 
 
@@ -56,7 +56,7 @@ class ReferenceSizes:
 def find_reference_sizes(settings: Mapping[str, Any], facts: StudyFacts) -> ReferenceSizes:
     """Find every reference size of a study; its plain settings take precedence."""
     widths, radii, own = facts.widths, facts.radii, settings["candidates"]
-    # Nobody has marked yet in a room that has just been opened: merging needs no sizes of marks.
+    # A new reading room has no marks yet: merging needs no sizes of marks.
     smallest, largest = radii_from_marks(radii) if len(radii) else (float("nan"), float("nan"))
     in_mm, given = settings["units"]["unit"] == "mm", settings["merging"]["full_size"]
     width = float(np.median(widths)) if len(widths) else float("nan")

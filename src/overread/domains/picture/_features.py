@@ -1,4 +1,4 @@
-"""Generic features of candidates on any picture: what a place looks like, how it stands out, and what is around it.
+"""Generic features of candidates on any image: appearance, contrast and surroundings.
 
 Planes are sampled on 24 rays around each candidate, up to 4 of its radii R. "Inside" is up to R, the "ring" from 1.5
 to 2.5 R, the "surround" from 2.5 to 4 R; means weigh a sample by its distance, as areas do. "Flat" is the main plane
@@ -626,12 +626,12 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
 
 
 def measure_contrasts(field: PictureImage, places: pd.DataFrame) -> pd.DataFrame:
-    """Compute the features of the planes alone, which take little time: how places stand out in each colour."""
+    """Compute the features of the planes alone, which take little time: contrast in each colour."""
     return pd.DataFrame(_measure_planes(_find_surroundings(field, places)))
 
 
 def _find_surroundings(field: PictureImage, places: pd.DataFrame) -> Surroundings:
-    """Put places on the grid of the picture."""
+    """Put positions on the grid of the image."""
     x, y, radius, response = (places[name].to_numpy(np.float64) for name in ("x", "y", "radius", "response"))
     side = field.mm_per_px
     return Surroundings(field, x / side - 0.5, y / side - 0.5, radius / side, response)

@@ -1,4 +1,4 @@
-"""The generic finder: places that curve the same way in every direction, bright or dark, at several scales.
+"""The generic finder: bright or dark blobs (equal curvature in every direction) at several scales.
 
 At scale s the response of a bright blob is the smaller of the two curvatures -s^2 k of the picture smoothed by a
 Gaussian of s (for a dark one +s^2 k). A line, such as a vessel, is curved in one direction only: its smaller curvature
@@ -29,7 +29,7 @@ Polarity = Literal["bright", "dark", "both"]
 SCALE_STEP = sqrt(2.0)
 # A response that counts as nothing, in deviations of the region.
 FLOOR = 0.02
-# Peaks of one scale that are looked at, in units of the limit: after places are taken once, far fewer are left.
+# Peaks of one scale that are considered, in units of the limit: without duplicates, far fewer are left.
 PEAKS_PER_LIMIT = 4
 # Centres nearer than this share of the larger radius are one place. Chosen by the recall of golden red lesions on the
 # 28 training images of DIARETDB1, 250 candidates an image: .86 with 0.7, .89 with 1, .91 with 1.4.

@@ -110,7 +110,7 @@ def smooth_inside(plane: Map, region: NDArray[np.bool_], sigma_px: float) -> Map
     return np.divide(total, share, out=plane.copy(), where=share > LEAST_WEIGHT)
 
 
-# Luminance of colour (ITU-R BT.601), where a study gives no weights of its own.
+# Luminance of colour (ITU-R BT.601), the default weights.
 LUMINANCE = (0.299, 0.587, 0.114)
 PLANES: dict[str, tuple[float, float, float]] = {
     "luminance": LUMINANCE,

@@ -140,7 +140,7 @@ class PictureDomain(Domain):
         least = settings["hits"]["min_semi_axis"]
         if not least:
             return 3.0 * float(settings["merging"]["full_size"])
-        # The last edge stands for no end.
+        # The last edge means no limit.
         edges = settings.get("evaluation", {}).get("size_bins", [0.0])[:-1]
         return max(SEMI_AXES_IN_CROP * least, OBJECTS_IN_CROP * max(edges, default=0.0))
 

@@ -25,7 +25,7 @@ CHANNELS = (*QUANTIZED, "band4", "gradient")
 
 FIRST_DETAIL, BAND = CHANNELS.index("wavelet1_hl"), CHANNELS.index("band4")
 
-# What a channel shows, in words; of a detail, the level and the band.
+# Description of each channel; for a detail, its level and band.
 CHANNEL_WORDS = {
     "original": "in the image",
     "gradient": "in the map of edge strength",

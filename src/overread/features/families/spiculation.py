@@ -146,7 +146,7 @@ def _gradient_angles(sums: F64) -> dict[str, F64]:
 
 
 def share(part: F64, total: F64) -> F64:
-    """Share of a weight; 0 where there is next to none."""
+    """Share of a weight; 0 if there is almost none."""
     return np.where(total > WEIGHTLESS, part / np.maximum(total, WEIGHTLESS), 0.0)
 
 

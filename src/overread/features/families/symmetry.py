@@ -57,7 +57,7 @@ FEATURES = describe_features(
 
 @dataclass(frozen=True, eq=False)
 class Discs:
-    """Grey levels (place, ray, rho) around places, and their summaries."""
+    """Grey levels (position, ray, rho) around positions, and their summaries."""
 
     patch: F64
 

@@ -150,7 +150,7 @@ def _glcm_from_fold(
     folded: F64,
     out: F64,
 ) -> None:
-    """Features of a symmetric co-occurrence matrix from its marginals; all 0 where there is no pair."""
+    """Features of a symmetric co-occurrence matrix from its marginals; all 0 if there is no pair."""
     out[:] = 0.0
     total = folded[0]
     if total == 0.0:

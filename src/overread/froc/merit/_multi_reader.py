@@ -234,7 +234,7 @@ def _pairwise_differences(
 def _modality_means(
     theta: FloatArray, names: tuple[str, ...], cells: FloatArray | None, random: RandomEffects, level: float
 ) -> tuple[ModalityMean, ...]:
-    """Means of the modalities, each with the error of its own data only (Hillis 2007)."""
+    """Means of the modalities, each with the error of its data alone (Hillis 2007)."""
     n_readers = theta.shape[1]
     results = []
     for i, name in enumerate(names):

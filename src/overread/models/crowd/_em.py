@@ -60,7 +60,7 @@ class Prior:
     b: float
 
     def mode(self, yes: Any, total: Any) -> Any:
-        """Most probable rate after yes of total; 1/2 where there is neither data nor prior."""
+        """Most probable rate after yes of total; 1/2 if there is neither data nor prior."""
         top, bottom = np.asarray(self.a - 1 + yes), np.asarray(self.a + self.b - 2 + total)
         return np.clip(np.divide(top, bottom, out=np.full(top.shape, 0.5), where=bottom > 0), 0.0, 1.0)
 

@@ -147,7 +147,7 @@ class PosteriorSearch:
         self._move_to(self.w, self.b)
 
     def branch(self) -> PosteriorSearch:
-        """Return a search that stands where this one does and goes on by itself."""
+        """Return an independent copy of this search."""
         # Arrays are replaced, never written into, so that both may hold the same.
         return copy(self)
 

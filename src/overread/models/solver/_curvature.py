@@ -202,7 +202,7 @@ class Curvature:
 
     @property
     def can_learn(self) -> bool:
-        """Whether a stand-in is in use and there is room for another secant pair."""
+        """Whether an approximation is in use and can take another secant pair."""
         return self._safe > 0 and len(self._pairs) < MAX_PAIRS
 
     @property

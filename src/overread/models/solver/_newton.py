@@ -143,7 +143,7 @@ class NewtonSolver:
 
     @property
     def alpha_max(self) -> float:
-        """Smallest alpha for which w = 0 stays optimal, if the solver stands at w = 0."""
+        """Smallest alpha for which w = 0 stays optimal, if the solver is at w = 0."""
         return self.penalty.alpha_max(self.point.gradient)
 
     def solve(self, alpha: float, *, tol: float, max_iter: int) -> Solution:

@@ -257,7 +257,7 @@ def _note(ended: queue.SimpleQueue[int], place: int, _: object) -> None:
 def work_in_isolation(
     spec: dict[str, Any], limits: dict[str, Any], tasks: list[dict[str, Any]]
 ) -> list[Outcome]:
-    """Work on a batch in a process of its own; runs in a Dask worker."""
+    """Process a batch in a separate process; runs in a Dask worker."""
     worker = IsolatedWorker(PipelineSpec(**spec), from_json(WorkLimits, limits, "limits"))
     try:
         return [worker.work(read_task(one)) for one in tasks]

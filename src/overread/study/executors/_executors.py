@@ -22,7 +22,7 @@ def count_processors() -> int:
 
 
 class Executor(Protocol):
-    """Works on images in any order; the bytes of a shard do not depend on who made it."""
+    """Processes images in any order; the bytes of a shard do not depend on the process."""
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield exactly one outcome for each task; ``alone``: one image at a time, on one worker."""

@@ -91,7 +91,7 @@ def refuse_other_versions(found: Versions | None, expected: Versions | None, wor
 
 
 def _fault_of(error: OverreadError, path: str) -> Fault:
-    """Fault of an error that was raised on purpose; only the image's own fault is for good."""
+    """Fault of an error that was raised on purpose; only a fault of the image is permanent."""
     if isinstance(error.__context__, MemoryError):
         return Fault("memory", "there was not enough memory")
     kind: FaultKind = "image" if isinstance(error, InvalidInputError) else "failure"

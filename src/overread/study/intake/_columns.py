@@ -1,4 +1,4 @@
-"""The user's own columns of the images table, which make groups; and how to import the marks of a new study."""
+"""Grouping columns of the images table, and how to import the marks of a new study."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def describe_columns(images: pd.DataFrame) -> Description:
 
 
 def measure_spread(values: pd.Series[float]) -> Spread | None:
-    """Lowest, median and highest of the values that are there; None without any."""
+    """Lowest, median and highest of the existing values; None without any."""
     there = values.dropna()
     return Spread(float(there.min()), float(there.median()), float(there.max())) if len(there) else None
 
 
 def _read_values(images: pd.DataFrame, name: str) -> dict[str, str]:
-    """Value of each image; an empty cell is a group of its own."""
+    """Value of each image; empty cells form a group."""
     cells = images[name].astype("str").str.strip()
     return dict(zip(images["image_id"].astype("str"), cells.where(cells != "", UNKNOWN), strict=True))
 
@@ -120,7 +120,7 @@ def _spell_command(file: str, folder: Path, given: list[str], others: list[str])
 
 
 def _list_sheets(folder: Path) -> Iterator[Path]:
-    """List the small spreadsheets in a folder and beside it that are none of a study's own tables."""
+    """List small spreadsheets in and next to a folder that are not tables of a study."""
     places = [folder, folder.parent] if folder.parent != folder else [folder]
     found = [
         path

@@ -241,7 +241,7 @@ def _look(
 def _list_images(
     looked: _Looked, ids: str | None, salt: str, *, unsaid: Sequence[str], drop: Sequence[str]
 ) -> _Listed:
-    """Make the images table again, or find the files of the one that is there and add those that came since."""
+    """Make the images table again, or find the files of the existing one and add new files."""
     found, table = looked.found, looked.table
     if looked.is_fresh or table is None:
         return _Listed(_with_description(_new_table(found, ids, salt), found, unsaid))

@@ -80,7 +80,7 @@ class B2(RelevanceVectorModel):
         )
 
     def take_data(self, split: Split) -> dict[str, object]:
-        """Return the readers' own bags beside the golden ones, to which the mixture is fitted."""
+        """Return the readers' bags, and the consensus bags to which the mixture is fitted."""
         return {"X": self.take_bags(split), "reader_bags": split.reader_bags}
 
     def prepare_for_folds(self, model: BagClassifier) -> BagClassifier:

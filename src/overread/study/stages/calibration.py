@@ -77,7 +77,7 @@ def find_places(split: Split, scores: Floats) -> ShownPlaces:
 
 
 def fit_place_map(split: Split, scores: Floats, folds: Iterable[Fold]) -> ScoreCalibration:
-    """Fit a map to the places of a split; the folds are those by which the scores are out of fold."""
+    """Fit a map to the bags of a split; the folds are those of the out-of-fold scores."""
     places = find_places(split, scores)
     fold_of_image = {
         image_id: k for k, fold in enumerate(folds) for image_id in fold.held_out.images["image_id"]

@@ -134,7 +134,7 @@ def judge_shift(models: Sequence[ModelResult], fp_target: float) -> ShiftClaim |
 
 
 def judge_weights(models: Sequence[ModelResult], readers: pd.DataFrame, level: float) -> WeightsClaim | None:
-    """Ask whether the mixture listens more to readers who find more."""
+    """Test whether the mixture gives more weight to readers who find more."""
     weights = next((model.reader_importance for model in models if len(model.reader_importance)), None)
     if weights is None:
         return None

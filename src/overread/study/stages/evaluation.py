@@ -123,7 +123,7 @@ def tabulate_performance(
 
 
 def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings) -> list[ModelComparison]:
-    """Compare every two models on the test set under both treatments; whole curves under the study's own."""
+    """Compare every two models on the test set under both treatments; whole curves under the study's treatment."""
     options = settings.evaluation
     found = []
     for treatment, (first, second) in itertools.product(TREATMENTS, itertools.combinations(matched, 2)):

@@ -179,7 +179,7 @@ def _tell_choice(choice: SettingChoice, grid: list[Parameters]) -> dict[str, obj
 
 
 def _choose_as_the_paper(inputs: Inputs) -> Made:
-    """Choose the soft model's penalty by the paper's rule, to be shown beside ours."""
+    """Choose the soft model's penalty by the paper's rule, for comparison with ours."""
     with blame_model("soft"):
         return {"tuning/paper.json": to_json(choose_by_paper(inputs["cohort"], inputs.settings))}
 

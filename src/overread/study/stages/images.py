@@ -44,7 +44,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Workshop:
-    """What the work on images needs beside tables; ``say`` is called with lines for log and screen."""
+    """Context of the work on images, without tables; ``say`` is called with lines for log and screen."""
 
     folder: RunFolder
     pipeline: PipelineSpec
@@ -66,7 +66,7 @@ class Shards:
 
 
 def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
-    """Return the stage that works on images; a study may bring its own candidates."""
+    """Return the stage that processes images; a study may supply candidates."""
     return Stage(
         "images",
         reads=(

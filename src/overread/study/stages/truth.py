@@ -47,7 +47,7 @@ def _merge_into_truth(inputs: Inputs) -> Made:
         )
         for name in lists
     }
-    # Readers are compared with readers, not with the chair who had seen what they marked.
+    # Readers are compared with readers, not with the chair, who saw their marks.
     statistics = reader_statistics(marks, readings, options=options, truth=merged, unit=unit)
     tables = {
         "marks": coded.drop(columns="original"),
@@ -72,7 +72,7 @@ def _sort_by_code(table: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def _divide_images(inputs: Inputs) -> Made:
-    """Give image_id, patient_id (a code) and split of every image; the study's own split where it has one.
+    """Give image_id, patient_id (a code) and split of every image; the study's split if it has one.
 
     Without a test set, all figures are cross-validated over all patients.
     """
