@@ -236,7 +236,7 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.update(grid_mm=1e-6), "grid_mm is 1e-06"),
         (lambda payload: payload.update(grid_mm=100.0), "grid_mm is 100"),
         (lambda payload: payload.update(finder="hidden"), "needs the candidate finder 'hidden'"),
-        (lambda payload: payload.update(domain="knee"), "images of the kind 'knee', which is not here"),
+        (lambda payload: payload.update(domain="knee"), "images of the kind 'knee', which is not installed"),
         (lambda payload: payload.update(model={}), "model"),
         (lambda payload: payload.pop("score_map"), "score_map"),
         (lambda payload: payload.update(score_map={"method": "sigmoid"}), "score_map"),

@@ -257,7 +257,7 @@ def _run_one(
         finally:
             close_shared_clients()
         say(f"the run took {duration(time.monotonic() - started)}")
-        log.write(f"run ends: {report.n_quarantined} of {report.n_images} images quarantined")
+        log.write(f"run ends: {report.n_quarantined} of {report.n_images} images skipped")
     return report
 
 

@@ -118,7 +118,7 @@ def test_the_most_compact_at_equal_sensitivity_has_fewest_features_in_every_fold
     fewest, most = min(fold[0] for fold in b1), max(fold[0] for fold in b1)
     assert f"at least 70.0 %: Soft 4 to 6, B1 {fewest} to {most}, B2 29 to 31." in line.evidence
     assert "3 folds" in line.evidence
-    assert "thin evidence" in line.evidence
+    assert "evidence is weak" in line.evidence
 
 
 def test_one_fold_decides_nothing_and_a_study_without_soft_is_not_asked():

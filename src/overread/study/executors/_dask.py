@@ -183,7 +183,7 @@ class DaskExecutor:
             batches = [[task] for batch in lost for task in batch]
         raise StorageError(
             f"the Dask cluster lost the work on {len(batches)} images {RETRIES} times: its workers die too soon. These"
-            " images are not given up: see to the workers, and run again"
+            " images are not skipped: check the workers, and run again"
         )
 
     def close(self) -> None:
