@@ -281,7 +281,7 @@ DELETE = object()
         ("fitted.extra_", 1, "extra_: is not known"),
         ("fitted.coef_", None, "coef_"),
         ("fitted.coef_", [[1.0, 2.0]], "coef_"),
-        ("fitted.coef_", [[1, 2, 3, 4, 5, 6]], "coef_.*not as `save_model` writes"),
+        ("fitted.coef_", [[1, 2, 3, 4, 5, 6]], "coef_.*not have the form that `save_model` writes"),
         ("fitted.coef_", [["1.0"] * 6], "coef_.*list of numbers"),
         ("fitted.coef_", [1.0] * 6, "coef_"),
         ("fitted.coef_", [[1.0] * 6] * 2, "coef_"),

@@ -241,7 +241,7 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.pop("score_map"), "score_map"),
         (lambda payload: payload.update(score_map={"method": "sigmoid"}), "score_map"),
         (lambda payload: payload["score_map"].update(slope=-1.0), "it falls"),
-        (lambda payload: payload["score_map"].update(method="isotonic", scores=[1.0]), "no points"),
+        (lambda payload: payload["score_map"].update(method="isotonic", scores=[1.0]), "not points"),
         (lambda payload: payload["score_map"].update(slope="steep"), "slope"),
         (lambda payload: payload.pop("repeats"), "repeats"),
         (lambda payload: payload.update(repeats="hide"), "neither suppress nor count"),

@@ -154,7 +154,7 @@ def test_hostile_input_is_refused(make, words):
 
 
 BETTER = "is better on these images"
-NEITHER = "cannot be told apart"
+NEITHER = "cannot be distinguished"
 
 
 def figure(difference, p, lower=-0.1, upper=0.2, level=0.95):
