@@ -55,7 +55,7 @@ def test_one_file_or_two_give_the_same_answer(study, capsys):
 def test_a_model_against_itself_cannot_be_told_apart(study, capsys):
     (study / "twin.csv").write_text((study / "good.csv").read_text())
     report = run_json(capsys, "compare", study / "good.csv", study / "twin.csv", study / "truth.csv")
-    assert report["verdict"][0].startswith("good and twin cannot be told apart")
+    assert report["verdict"][0].startswith("good and twin cannot be distinguished")
     assert all(row["difference"] == 0 for row in report["points"])
 
 

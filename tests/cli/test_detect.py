@@ -51,7 +51,9 @@ def test_the_table_holds_what_reaches_the_threshold(run, trained, model, tmp_pat
 
 
 def test_the_verdict_of_its_study_is_the_last_word(answer, run, trained, model, tmp_path, capsys):
-    verdict = "Too small to tell: 9 objects to find in unseen patients leave 12 to 70 % possible."
+    verdict = (
+        "Too small to tell: with 9 consensus objects in unseen patients, the sensitivity may be 12 to 70 %."
+    )
     judged = str(replace(trained.detector, verdict=verdict).write(tmp_path / "judged.json"))
     image = str(trained.dicom[0])
     assert run(["detect", judged, image, "-o", tmp_path / "a"]) == 0

@@ -108,16 +108,19 @@ def test_every_feature_has_short_words_of_its_own_without_a_formula() -> None:
     ("name", "words"),
     [
         ("profile.contrast", "how much brighter the inside is than the surroundings"),
-        ("blob.roundness.s63", "how round a bright spot is, against a line, at a scale of 6.3 mm"),
+        ("blob.roundness.s63", "how round rather than line-like a bright spot is, at a scale of 6.3 mm"),
         (
             "convergence.coin.r70",
             "how much brightness rises towards the centre from all around, within 0.7 radii",
         ),
         (
             "glcm_contrast.wavelet2_hl.d2.mean",
-            "how much neighbours differ, in middle, vertical detail, 2 points apart",
+            "how much neighbouring pixels differ, in medium, vertical structures, 2 pixels apart",
         ),
-        ("lbp.r1_p8.pattern9", "share of points in irregular surroundings at 1 point"),
+        (
+            "lbp.r1_p8.pattern9",
+            "share of pixels with an irregular pattern of neighbours at a distance of 1 pixel",
+        ),
         (
             "glszm_large_zone_high_level_emphasis.original",
             "share of large, bright patches of equal brightness, in the image",

@@ -84,7 +84,7 @@ def test_figure_4_has_the_papers_colours_dashes_and_diamonds():
     models = {name: (simulated(seed), simulated(seed + 10)) for seed, name in enumerate(["Soft", "B1", "B2"])}
     figure = plot_froc(models, n_bootstrap=20)
     top, bottom = figure.axes
-    assert (top.get_ylabel(), bottom.get_ylabel()) == ("GT sensitivity", "Image sensitivity")
+    assert (top.get_ylabel(), bottom.get_ylabel()) == ("Sensitivity", "Image sensitivity")
     for axes, measure in ((top, "gt_sensitivity"), (bottom, "image_sensitivity")):
         curves = [line for line in axes.lines if line.get_marker() in ("None", None)]
         styles = [(to_hex(line.get_color()), line.get_linestyle()) for line in curves]
@@ -113,10 +113,13 @@ def test_figure_3_shows_both_sensitivities_and_the_choice():
     figure = plot_alpha_choice(choice)
     assert len(figure.axes) == 8
     upper, other, lower, _, counts, _, last, _ = figure.axes
-    assert (upper.get_title(), other.get_title()) == ("FP = 0.5 per image", "FP = 1 per image")
+    assert (upper.get_title(), other.get_title()) == ("0.5 FP per image", "1 FP per image")
     part = choice.table[choice.table["fp_target"] == 0.5]
     drawn = {line.get_label(): line for line in upper.lines}
-    for measure, name, colour in (("gt_sensitivity", "GT", RED), ("image_sensitivity", "image", BLUE)):
+    for measure, name, colour in (
+        ("gt_sensitivity", "Sensitivity", RED),
+        ("image_sensitivity", "Image sensitivity", BLUE),
+    ):
         training, validation = drawn[f"{name}, training"], drawn[f"{name}, validation"]
         np.testing.assert_allclose(training.get_ydata(), part[f"training_{measure}"])
         np.testing.assert_allclose(validation.get_ydata(), part[f"validation_{measure}"])
@@ -173,7 +176,7 @@ def test_settings_of_all_models_share_one_panel():
     (axes,) = plot_setting_choices({"Soft": chosen, "B1": alone}).axes
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     assert names == ["Soft, normalization bags", "Soft, normalization class", "B1"]
-    assert axes.get_ylabel() == "GT sensitivity, mean over 0.5, 1 FP per image"
+    assert axes.get_ylabel() == "Sensitivity, mean over 0.5, 1 FP per image"
     diamonds = [part.get_offsets().tolist() for part in axes.collections if part.get_zorder() == 4]
     assert diamonds == [[[12.0, 0.6]], [[0.0, 0.2]]]
     assert axes.get_xlim()[0] == 0

@@ -93,8 +93,8 @@ def test_what_the_folds_chose_has_a_curve_of_its_own_where_they_differ(results):
         for chosen in (["soft", "soft"], ["soft", "noisy"])
     )
     assert list(alike.colours) == ["Soft", "Noisy"]
-    assert list(mixed.colours) == ["Soft", "Noisy", "each fold's own choice"]
-    assert mixed.detector == "each fold's own choice"
+    assert list(mixed.colours) == ["Soft", "Noisy", "model chosen per fold"]
+    assert mixed.detector == "model chosen per fold"
     assert mixed.models[2] == mixed.models[1]
 
 

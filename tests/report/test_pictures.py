@@ -84,7 +84,7 @@ def test_captions_tell_score_and_readers(results, pictures):
     assert pictures.misses[0].caption.startswith("no candidate, ")
     assert pictures.misses[0].circle is None
     assert [crop.caption for crop in pictures.false_positives] == [
-        f"score 2.00, a real nodule that nobody marked, {first.image_id}",
+        f"score 2.00, a real nodule that no reader marked, {first.image_id}",
         f"score 1.50, {first.image_id}",
     ]
     assert [crop.ellipse for crop in pictures.false_positives] == [None, None]

@@ -41,9 +41,9 @@ EVIL = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">"
 # Short, because figures give a reader's name little room; the dollar signs would begin a formula that is none.
 EVIL_READER = "<b>$\\frac$-->"
 SECTIONS = [
-    "Summary", "Intended use and data", "From files to parts", "Performance on unseen patients", "Groups of images",
-    "Gallery of the test set", "The paper's claims", "Calibration", "Readers", "Ground truth", "Features",
-    "Choice of settings", "As in the paper", "CLAIM checklist",
+    "Summary", "Intended use and data", "Flow of images", "Performance on unseen patients", "Groups of images",
+    "Gallery of the test set", "The paper's claims", "Calibration", "Readers", "Merged objects", "Features",
+    "Choice of settings", "Results as in the paper", "CLAIM checklist",
 ]  # fmt: skip
 
 
@@ -142,7 +142,7 @@ def test_names_from_the_data_are_text_and_not_markup(results, pictures):
     assert tags.count("b") == 4 + 6 + 3 + 5 + 5 + 2
     assert tags.count("script") == 3  # the explorer's numbers, the script that shows them, that of the page
     assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on")]
-    assert parsed.sections["From files to parts"].tables[0][1] == [EVIL, EVIL]
+    assert parsed.sections["Flow of images"].tables[0][1] == [EVIL, EVIL]
 
 
 def test_the_page_loads_nothing(parsed):

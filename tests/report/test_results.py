@@ -75,9 +75,9 @@ def test_what_comes_in_goes_on_or_is_left_out(results):
     assert found.left_out == [
         (7, "no pixels & no hope"),
         (3, "no spacing"),
-        (1, "taken out of the images table after init"),
+        (1, "removed from the images table after init"),
     ]
-    assert found.note == "1 more file put into the images table after init"
+    assert found.note == "1 more file added to the images table after init"
     assert study.left_out == [(1, "cut short & broken")]
 
 

@@ -66,13 +66,13 @@ def test_the_page_says_what_each_kind_of_design_cannot_tell(done, monkeypatch):
     monkeypatch.setattr("overread.apps.scenario._page.draw_scenario", lambda *_: {})
 
     def warnings_of(**changes):
-        return _render_scenario(done, small_design(**changes), "").partition("What this cannot tell")[2]
+        return _render_scenario(done, small_design(**changes), "").partition("Limitations")[2]
 
     run = {"kind": "run", "run": "runs/main"}
     assert "Whole readers are left out" in warnings_of(source=run, readers={"leave_out": "readers"})
     said = warnings_of(source=run)
-    assert "not what more of them would give" in said
-    assert "golden objects of the same readers" in said
+    assert "not what more of them would contribute" in said
+    assert "consensus objects of the same readers" in said
     assert "Readers are simulated" not in said
-    assert "nothing is tested" in warnings_of(seeds=1)
+    assert "there are no tests" in warnings_of(seeds=1)
     assert "Readers are simulated" in warnings_of()

@@ -177,7 +177,7 @@ def test_a_detector_that_makes_no_sense_is_refused(trained, field, value):
 
 
 def test_the_verdict_is_carried_and_a_file_without_one_stays_as_it_is(trained, tmp_path):
-    judged = dataclasses.replace(trained.detector, verdict="Do not use: it cannot be told from chance.")
+    judged = dataclasses.replace(trained.detector, verdict="Do not use: it is not better than chance.")
     again = Detector.read(judged.write(tmp_path / "judged.json"))
     assert again.verdict == judged.verdict
     assert again.to_bytes() == judged.to_bytes()
@@ -235,13 +235,13 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.update(grid_mm=-1.0), "grid_mm is -1: not 0.1 to 5"),
         (lambda payload: payload.update(grid_mm=1e-6), "grid_mm is 1e-06"),
         (lambda payload: payload.update(grid_mm=100.0), "grid_mm is 100"),
-        (lambda payload: payload.update(finder="hidden"), "'hidden', which is not here: install the package"),
-        (lambda payload: payload.update(domain="knee"), "images of the kind 'knee', which is not here"),
+        (lambda payload: payload.update(finder="hidden"), "'hidden', which is not installed: install the package"),
+        (lambda payload: payload.update(domain="knee"), "images of the kind 'knee', which is not installed"),
         (lambda payload: payload.update(model={}), "model"),
         (lambda payload: payload.pop("score_map"), "score_map"),
         (lambda payload: payload.update(score_map={"method": "sigmoid"}), "score_map"),
         (lambda payload: payload["score_map"].update(slope=-1.0), "it falls"),
-        (lambda payload: payload["score_map"].update(method="isotonic", scores=[1.0]), "no points"),
+        (lambda payload: payload["score_map"].update(method="isotonic", scores=[1.0]), "not points"),
         (lambda payload: payload["score_map"].update(slope="steep"), "slope"),
         (lambda payload: payload.pop("repeats"), "repeats"),
         (lambda payload: payload.update(repeats="hide"), "neither suppress nor count"),

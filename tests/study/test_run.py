@@ -32,7 +32,7 @@ def test_a_run_writes_down_what_it_did(light_numbers: Path) -> None:
     assert set(record["seconds"]) == {*record["stages_done"], *record["stages_still_valid"]}
     log = (light_numbers / "runs/main/run.log").read_text()
     assert "truth: done" in log
-    assert "run ends: 0 of 36 images quarantined" in log
+    assert "run ends: 0 of 36 images skipped" in log
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_the_run_ends_well_with_the_other_models(study, capsys):
     assert list(results.skipped_models) == ["B2"]
     assert results.skipped_models["B2"].startswith(REASON)
     page = unescape((root / "report.html").read_text())
-    assert f"B2 was wanted and could not be fitted: {REASON}" in page
+    assert f"B2 could not be fitted: {REASON}" in page
     # What reads a run back does without the model as well.
     run = open_run(root)
     assert len(run.matched("soft").test.candidate_scores) == len(run.table("scores"))
@@ -62,8 +62,8 @@ def test_readers_whom_the_mixture_leaves_out_are_named_beside_its_figure(study):
     ]
     named, silent = (page[page.index(">Readers</h2>") :] for page in pages)
     assert all(why in named for why in reasons.values())
-    assert "Left out, because they have too few marks" in named
-    assert "Left out, because they have too few marks" not in silent
+    assert "Readers with too few marks for a model are left out" in named
+    assert "Readers with too few marks for a model are left out" not in silent
 
 
 def test_without_any_other_model_the_run_ends_with_the_reason(study, capsys):

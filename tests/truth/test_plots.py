@@ -144,5 +144,5 @@ def test_many_objects_are_counted_in_place_of_numbers():
     figure = marks_figure(*(named(plain(one)[0], "px") for one in (marks, truth)), ["i"])
     drawn, objects = figure.axes
     assert len(drawn_ellipses(objects)) == 30
-    assert [text.get_text() for text in objects.texts] == ["30 objects, 30 golden"]
+    assert [text.get_text() for text in objects.texts] == ["30 objects, 30 consensus"]
     assert drawn.get_ylabel() == "i\ny (px)"

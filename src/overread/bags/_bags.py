@@ -33,7 +33,7 @@ CARRIED = ("labels", "reader_weight", "groups", "instance_ids", "bag_table")
 
 
 class Bags:
-    """A sequence of bags of instances, with what is known of each bag. It cannot be changed, only replaced.
+    """An immutable sequence of bags of instances, with the facts of each bag.
 
     The arrays are checked, and shared with the caller where no conversion is needed. Make one with
     :meth:`from_ids`, :meth:`from_list` or :meth:`singletons`, or from offsets directly.
@@ -137,7 +137,7 @@ class Bags:
             The bag of each row. Bags come in order of first appearance, rows of a bag in their order in
             ``X``; ``source_rows`` leads back.
         instance_ids : sequence of hashable, optional
-            One id a row. An id that comes twice is refused: an instance is in one bag only.
+            One id per row. An id that comes twice is refused: an instance is in one bag only.
         **per_bag
             ``labels``, ``reader_weight``, ``groups``, ``bag_table``, ``feature_names`` of :class:`Bags`; what
             is per bag is in the order of first appearance of the bags.
@@ -189,7 +189,7 @@ class Bags:
 
     @classmethod
     def singletons(cls, X: Any, **per_bag: Any) -> Bags:
-        """Make every row its own bag: multiple-instance learning becomes plain supervised learning."""
+        """Make one bag per row: multiple-instance learning becomes supervised learning."""
         matrix = read_instances(X)
         return cls(matrix, np.arange(len(matrix.values) + 1), **per_bag)
 

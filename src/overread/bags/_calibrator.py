@@ -149,7 +149,7 @@ def _cross_entropy(
 
 @dataclass(eq=False, repr=False)
 class CalibratedSoftClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier whose probabilities are calibrated on its own out-of-fold decisions.
+    """A classifier with probabilities calibrated on its out-of-fold decision values.
 
     The decision values of every bag come from a model fitted without its group (:func:`out_of_fold`); a
     :class:`SoftCalibrator` is fitted to them; the model itself is fitted on everything. It is

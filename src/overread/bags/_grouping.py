@@ -28,7 +28,7 @@ KEYS = ["image_id", "candidate_id"]
 
 
 class FeatureRows(Protocol):
-    """Where bags get the features of their candidates from."""
+    """Source of the features of candidates."""
 
     def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
         """Return the row of each of some candidates."""
@@ -60,12 +60,12 @@ class CandidateFeatures:
         return rows.astype(np.int64)
 
     def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
-        """Return some rows, in the order asked for; a copy only where they are not neighbours already."""
+        """Return rows in the given order; copy them only if they are not contiguous."""
         return InstanceMatrix(check.take_rows(self.matrix.values, rows), self.matrix.feature_names)
 
 
 def read_features(features: pd.DataFrame) -> CandidateFeatures:
-    """Check a table of features: keys that are there once, every other cell a finite number."""
+    """Check a table of features: unique keys, finite numbers in all other cells."""
     check.require_columns(features, "features", KEYS, key=KEYS)
     try:
         matrix = check.read_instances(features.drop(columns=KEYS))
@@ -84,7 +84,7 @@ def truth_without_bag(bags: Bags, truth: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_table(bags: Bags, **scores: Any) -> pd.DataFrame:
-    """Return a table of scores: ``image_id``, ``candidate_id`` and one column a model.
+    """Return a table of scores: ``image_id``, ``candidate_id`` and one column per model.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def weigh_readings(
 
 
 def find_patients(image_ids: pd.Series[Any], images: pd.DataFrame | None) -> NDArray[Any]:
-    """Return the patient of each image; the image itself where the images table knows no patients."""
+    """Return the patient of each image, or the image itself if the images table has no patients."""
     if images is None or "patient_id" not in images:
         return image_ids.to_numpy(dtype=object)
     check.require_columns(images, "images", ["image_id"], key=["image_id"])
@@ -271,7 +271,7 @@ def group_candidates(
     hits: pd.DataFrame | None = None,
     unit: LengthUnit | None = None,
 ) -> Grouping:
-    """Find which candidates hit which GTs; ``hits`` are those of `candidate_hits`, where they were found before."""
+    """Find which candidates hit which objects; ``hits`` takes earlier results of `candidate_hits`."""
     check.require_columns(candidates, "candidates", KEYS, key=KEYS)
     check.require_columns(truth, "truth", ["image_id", "truth_id"])
     hits = candidate_hits(candidates, truth, rule, unit=unit) if hits is None else hits
@@ -310,7 +310,7 @@ def make_bags(
         ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it); or ``_px``,
         ``_percent`` in place of ``_mm``.
     features : pandas.DataFrame
-        ``image_id``, ``candidate_id`` and one numeric column a feature; a row a candidate, in any order.
+        ``image_id``, ``candidate_id`` and one numeric column per feature; one row per candidate, in any order.
     truth : pandas.DataFrame
         ``image_id``, ``truth_id``, the ellipse, and ``probability`` or ``golden``.
     rule : HitRule
@@ -362,7 +362,7 @@ def _zip_ids(*columns: NDArray[Any]) -> NDArray[Any]:
 
 
 class ReaderBags(Mapping[str, Bags]):
-    """Bags of each reader by reader id, made when asked for, so that only one reader's copy is in memory.
+    """Bags of each reader by reader id, made on request, so that only one copy is in memory.
 
     ``without_candidates`` names readers without a candidate in any of their images, who are not in it.
     """

@@ -36,7 +36,7 @@ class SoftLabels:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all labels say 0, or all say 1: nothing to tell apart."""
+        """Whether all labels say 0, or all say 1: nothing to separate."""
         return bool((self.probability == 0).all() or (self.probability == 1).all())
 
 
@@ -74,7 +74,7 @@ def _as_vector(y: Any) -> NDArray[Any]:
     try:
         values = column_or_1d(y, warn=True)
     except ValueError as error:
-        raise InvalidInputError(f"labels must be one value a bag: {error}") from error
+        raise InvalidInputError(f"labels must be one value per bag: {error}") from error
     if len(values) == 0:
         raise InvalidInputError("y has 0 sample(s); there are no labels to learn from")
     return _unbox(values) if values.dtype == object else values

@@ -1,4 +1,4 @@
-"""Scores and out-of-fold predictions for soft labels, which scikit-learn's own refuse or recode.
+"""Scores and out-of-fold predictions for soft labels, which scikit-learn's functions refuse or recode.
 
 ``PerInstance``: a transformer of rows that works inside a pipeline of bags.
 """
@@ -120,7 +120,7 @@ def out_of_fold(
     level: Literal["bags", "instances"] = "bags",
     n_jobs: int | None = None,
 ) -> NDArray[Any]:
-    """Predict every bag by a model that was fitted without it, and without its group.
+    """Predict every bag with a model that was fitted without the bag and its group.
 
     Like scikit-learn's ``cross_val_predict``, which cannot be used: for ``predict_proba`` and
     ``decision_function`` it label-encodes ``y``, so that soft labels {0, 0.25} reach ``fit`` as {0, 1}.
@@ -180,14 +180,14 @@ def out_of_fold(
 
 
 def make_splits(cv: Any, X: Any, y: Any, groups: Any) -> list[Split]:
-    """Rows of each fold to fit and to test on; refused where a row is not tested once, or a group is on both sides."""
+    """Return training and test rows of each fold; every row is tested once and no group is on both sides."""
     if isinstance(cv, Integral):
         cv = SoftStratifiedGroupKFold(int(cv))
     if hasattr(cv, "split"):
         if groups is None and isinstance(X, Bags):
             groups = X.groups
         with warnings.catch_warnings():
-            # A splitter that ignores groups is told apart by what it does: see _refuse_unfair_splits.
+            # A splitter that ignores groups is recognized by its splits: see _refuse_unfair_splits.
             warnings.filterwarnings("ignore", "The groups parameter is ignored")
             cv = list(cv.split(X, y, groups))
     elif not isinstance(cv, Iterable):

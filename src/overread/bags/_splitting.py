@@ -157,7 +157,7 @@ def split_by_patient(
     fractions: Sequence[float] | None = None,
     random_state: int = 0,
 ) -> pd.Series[Any]:
-    """Divide images into parts by patient, with the golden GTs shared evenly (paper, "Results").
+    """Split images by patient, with consensus objects shared evenly (paper, "Results").
 
     Parameters
     ----------

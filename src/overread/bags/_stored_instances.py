@@ -1,4 +1,4 @@
-"""Instances that stay in a file: a table larger than memory, of which columns are read when they are wanted."""
+"""Instances in a file: a table larger than memory, whose columns are read on demand."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class StoredInstances:
     path, feature_names, rows, client
         As given.
     shape, dtype
-        Of the rows wanted.
+        Shape and type of the selected rows.
 
     Raises
     ------
     FormatError
-        If the file is no column-major matrix of floating numbers.
+        If the file is not a column-major matrix of floating-point numbers.
     InvalidInputError
         If it is empty, or names or rows do not fit it.
 

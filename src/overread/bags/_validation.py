@@ -1,9 +1,9 @@
 """Checks of what a ``Bags`` is made of, of the keys that index it, and of the tables it comes from.
 
-Instances are a matrix of one row an instance, one column a feature, every cell a finite number. float32 and float64 are
-kept as they are, without a copy. float16 becomes float32; integers, booleans and objects that are numbers become
-float64. Everything else is refused with the row and column at fault. The checks run in blocks of about a million cells,
-so that they never need a second matrix. Ids are hashable, all of one type, kept exactly and never guessed.
+Instances are a matrix with one row per instance and one column per feature, every cell a finite number. float32 and
+float64 are kept as they are, without a copy. float16 becomes float32; integers, booleans and objects that are numbers
+become float64. Everything else is refused with the row and column at fault. The checks run in blocks of about a
+million cells, so that they never need a second matrix. Ids are hashable and all of one type; they are kept exactly.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def take_rows(values: Matrix, rows: NDArray[np.int64]) -> Matrix: ...
 
 
 def take_rows(values: Matrix, rows: NDArray[np.int64]) -> Matrix:
-    """Return rows in the layout of the matrix; they share its memory where they are neighbours in order.
+    """Return rows in the layout of the matrix; they share its memory if they are contiguous and in order.
 
     A column-major matrix is faster gathered column by column.
     """
@@ -232,7 +232,7 @@ def read_ids(ids: Any, *, n_rows: int, name: str) -> tuple[NDArray[np.int64], ND
     """Return the number of each row's id, and the ids by number, in order of first appearance."""
     values = _as_vector(ids, name)
     if len(values) != n_rows:
-        raise InvalidInputError(f"{name} has {len(values)} ids for {n_rows} rows; there must be one id a row")
+        raise InvalidInputError(f"{name} has {len(values)} ids for {n_rows} rows; give one id per row")
     missing = np.flatnonzero(pd.isna(values))
     if len(missing):
         row = int(missing[0])
@@ -256,11 +256,11 @@ def _as_vector(ids: Any, name: str) -> NDArray[Any]:
             return object_array(list(ids))
         except TypeError as error:
             raise InputTypeError(
-                f"{name} must be a sequence of ids, one a row, got {type(ids).__name__}"
+                f"{name} must be a sequence of ids, one per row, got {type(ids).__name__}"
             ) from error
     if ids.ndim != 1:
         raise InputTypeError(
-            f"{name} has shape {ids.shape}: one id a row, since an instance is in one bag only"
+            f"{name} has shape {ids.shape}: give one id per row, because an instance is in one bag only"
         )
     return ids.astype(object) if ids.dtype.kind in "US" else ids
 
@@ -386,7 +386,7 @@ def read_bag_numbers(values: Any, bag_ids: NDArray[Any], name: str) -> NDArray[n
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputTypeError(f"{name} must be numbers, one a bag: {error}") from error
+        raise InputTypeError(f"{name} must be numbers, one per bag: {error}") from error
     if numbers.shape != bag_ids.shape:
         raise InvalidInputError(f"{name} has shape {numbers.shape} for {len(bag_ids)} bags")
     largest, what, rule = BAG_NUMBERS[name]
@@ -447,7 +447,7 @@ def refuse_shared(parts: Sequence[NDArray[Any] | None], what: str) -> None:
         ids = set() if part is None else set(part.tolist())
         if not seen.isdisjoint(ids):
             shared = min(seen & ids, key=repr)
-            raise InvalidInputError(f"{what} {shared!r} is in two of the parts; give {what}s ids that differ")
+            raise InvalidInputError(f"{what} {shared!r} is in two parts; give each {what} its own id")
         seen |= ids
 
 
@@ -464,4 +464,4 @@ def require_columns(
     if len(repeated):
         row = table.iloc[repeated[0]]
         found = ", ".join(f"{column} {row[column]!r}" for column in key)
-        raise TableError(f"{name} row {repeated[0]}: {found} is there twice; one row each")
+        raise TableError(f"{name} row {repeated[0]}: {found} is there twice; give one row each")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Plain = Mapping[str, Any]
 """Settings of a study by section, as `Settings.to_plain` gives them; a section may be missing."""
 
-# Asked in this order what kind of images a folder has; the last one takes any.
+# Domains in the order in which they are asked for the kind of a folder; the last one accepts any image.
 DOMAINS = {
     "chest": "overread.domains.chest.domain:ChestDomain",
     "picture": "overread.domains.picture.domain:PictureDomain",
@@ -46,7 +46,7 @@ ENTRY_POINTS = "overread.domains"
 
 
 class DomainImage(Protocol):
-    """An image as its domain reads it: `Radiograph`, `PictureImage`."""
+    """An image in the form of its domain: `Radiograph`, `PictureImage`."""
 
     @property
     def pixels(self) -> NDArray[np.float32]:
@@ -78,15 +78,15 @@ class DomainImage(Protocol):
 
     @property
     def pixel_hash(self) -> str | None:
-        """By which the same pixels are told."""
+        """Hash that identifies identical pixels."""
 
     @property
     def sketch(self) -> str | None:
-        """By which a copy with other pixels is told."""
+        """Values that identify a copy with other pixels."""
 
 
 class SeenImage(Protocol):
-    """What a look at a file of a folder tells; `overread.study.intake._issues.FoundImage`."""
+    """What is known of a file of a folder; `overread.study.intake._issues.FoundImage`."""
 
     @property
     def has_lungs(self) -> bool | None:
@@ -111,7 +111,7 @@ class ImageTask:
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class ImageWork:
-    """What is made of an image; features have the rows of candidates in the same order."""
+    """Candidates and features of an image; features have the rows of candidates in the same order."""
 
     candidates: pd.DataFrame
     features: pd.DataFrame
@@ -120,7 +120,7 @@ class ImageWork:
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """What a study knows before its images are worked on; lengths are in its unit."""
+    """Facts of a study before its images are processed; lengths are in its unit."""
 
     widths: NDArray[np.float64]  # of the images; empty where they are not known
     radii: NDArray[np.float64]  # of the marks outside the test part
@@ -128,7 +128,7 @@ class StudyFacts:
 
 
 class Domain(ABC):
-    """A kind of images. An instance has all that turns an image into candidates and features; it is cheap to send.
+    """A kind of images: turns an image into candidates and features; instances are small to send.
 
     Attributes
     ----------
@@ -141,16 +141,16 @@ class Domain(ABC):
     thing
         What is looked for, in texts.
     findings
-        Kinds of strange views that `overread check` tells of; None: all.
+        Kinds of unexpected views that `overread check` reports; None: all.
     depends_on_study
         Whether settings that a study leaves out come from its images and marks (`complete`).
     feature_version
         To be raised whenever the same candidates may give other features: a detector refuses another version.
-    unit
+    unit : {'mm', 'px', 'percent'}
         Of every length of an instance.
-    finder
+    finder : str
         Name of the finder of an instance.
-    target
+    target : str
         What an instance finds, by name, for documents.
     """
 
@@ -179,11 +179,11 @@ class Domain(ABC):
 
         Parameters
         ----------
-        settings
+        settings : Plain
             As read.
         given
             Keys that the study sets, such as "candidates.limit".
-        facts
+        facts : StudyFacts
             What is known of images and marks.
 
         Raises
@@ -206,7 +206,7 @@ class Domain(ABC):
     @classmethod
     @abstractmethod
     def crop_side(cls, settings: Plain) -> float:
-        """Return the side of a crop around a place, in the unit."""
+        """Return the side of a crop around a position, in the unit."""
 
     @classmethod
     @abstractmethod
@@ -216,7 +216,7 @@ class Domain(ABC):
     @classmethod
     @abstractmethod
     def describe_feature(cls, name: str) -> tuple[str, str]:
-        """Return the formula of a feature with its unit, and plain words; empty where they are not known."""
+        """Return the formula of a feature with its unit, and plain words; empty if they are unknown."""
 
     # What `overread init` and `check` ask of a folder of images.
 
@@ -239,15 +239,15 @@ class Domain(ABC):
 
     @classmethod
     def advise(cls, folder: Path, kinds: Set[str], *, has_marks: bool) -> tuple[list[str], list[str]]:
-        """Say what is to be done before such a study can run: first, and last.
+        """Return the steps before such a study can run: the first, and the last.
 
         Parameters
         ----------
-        folder
-            Of the study.
+        folder : Path
+            Folder of the study.
         kinds
-            Of what was found strange in its images.
-        has_marks
+            Problems of its images.
+        has_marks : bool
             Whether it has marks already.
         """
         return [], []
@@ -294,11 +294,11 @@ class Domain(ABC):
 
         Parameters
         ----------
-        path
+        path : str or Path
             The file.
-        mm_per_px
+        mm_per_px : object, optional
             Size of a pixel where the file does not state it.
-        mask
+        mask : str or Path, optional
             File of the region, where the domain needs one.
         """
 
@@ -348,7 +348,7 @@ class Domain(ABC):
 
     @abstractmethod
     def describe_regions(self, image: DomainImage, regions: Any) -> tuple[dict[str, Any], str]:
-        """Say how regions were found: as plain values, and in words."""
+        """Describe how regions were found, as plain values and in words."""
 
     # In the file of a detector.
 
@@ -380,7 +380,7 @@ def get_domain(kind: str) -> type[Domain]:
 
 
 def domain_of(settings: Plain) -> type[Domain]:
-    """Return the domain of a study's plain settings; one that says nothing is of chests."""
+    """Return the domain of a study's plain settings; the default is chest radiographs."""
     return get_domain(settings.get("region", {}).get("kind", "chest"))
 
 
@@ -419,7 +419,7 @@ def list_all_finders() -> list[str]:
 
 
 def guess_domain(images: Sequence[SeenImage], *, in_pixels: bool, kind: str | None = None) -> type[Domain]:
-    """Return the domain of a folder's images; not every domain can count lengths in pixels."""
+    """Guess the domain of a folder's images; not every domain can use pixels as unit."""
     named = [get_domain(kind)] if kind else []
     own, *others = list_domains()
     # Other packages know their images better than a guess; pictures of any kind come last.
@@ -428,14 +428,16 @@ def guess_domain(images: Sequence[SeenImage], *, in_pixels: bool, kind: str | No
 
 
 def domain_from_record(record: Plain) -> Domain:
-    """Make the domain of a record that `Domain.to_record` gave; it may need what is not here."""
+    """Make a domain from a record of `Domain.to_record`; fails if the domain is not installed."""
     name = record.get("domain", "picture" if "field" in record else "chest")
     found = next((one for one in list_domains() if one.name == name), None)
     if found is None:
-        raise ModelFileError(f"the detector is of images of the kind {str(name)[:40]!r}, which is not here")
+        raise ModelFileError(
+            f"the detector is for images of the kind {str(name)[:40]!r}, which is not installed"
+        )
     if record["finder"] not in list_finders(found.name):
         raise ModelFileError(
-            f"the detector needs the candidate finder {record['finder']!r}, which is not here:"
+            f"the detector needs the candidate finder {record['finder']!r}, which is not installed:"
             " install the package that has it"
         )
     return found.from_record(record)
@@ -462,7 +464,7 @@ def measure_image(
     regions: Any = None,
     n_threads: int | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the candidates of an image and their features, in the same order; what is known already is taken."""
+    """Return the candidates of an image and their features, in the same order; reuse known ones."""
     regions = domain.find_regions(image) if regions is None else regions
     if candidates is None:
         candidates = domain.find(image, regions, limit=limit)

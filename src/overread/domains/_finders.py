@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_FINDER = "curvature"
-"""Finder of studies, commands and `find_candidates`, unless told otherwise."""
+"""Default finder of studies, commands and `find_candidates`."""
 # Most candidates of an image, in a study, in Python and in the commands: the default finder hits 97.8 % of the golden
 # nodules of nih-240x3 with 60, 99.0 % with 100 (docs/reference/candidates.md).
 DEFAULT_LIMIT = 60
@@ -29,7 +29,7 @@ ENTRY_POINTS = "overread.finders"
 
 
 class CandidateFinder(Protocol):
-    """Finds the suspicious regions of one image; has no memory of earlier ones.
+    """Finds the candidates of one image, independent of other images.
 
     It is made with the options of its domain: none of a chest; polarity, smallest and largest of a picture.
     """
@@ -59,19 +59,19 @@ class CandidateFinder(Protocol):
 
 @dataclass(frozen=True)
 class FinderEntry:
-    """A finder that there is.
+    """A registered finder.
 
     Parameters
     ----------
-    name
+    name : str
         Its name in `find_candidates`, in study.toml and on the command line.
-    description
+    description : str
         One line for people.
-    place
+    place : str
         ``"module:class"`` in the folder of its domain, imported when it is used.
-    domain
+    domain : str, default='chest'
         Whose images it searches.
-    trained_on
+    trained_on : str, default=''
         What its ranking was trained on; empty where nothing was.
     """
 
@@ -109,13 +109,13 @@ def find_candidates(
 
     Parameters
     ----------
-    radiograph
+    radiograph : Radiograph
         The image.
-    anatomy
+    anatomy : Anatomy, optional
         Its anatomy, if it is known; else the finder looks for what it needs.
-    finder
+    finder : str or CandidateFinder, default=DEFAULT_FINDER
         A name in `FINDERS`, or a finder of your own.
-    limit
+    limit : int, default=DEFAULT_LIMIT
         Most candidates to return.
 
     Returns
@@ -139,7 +139,7 @@ def find_candidates(
 
 
 def list_finders(domain: str) -> list[str]:
-    """Names of the finders of a domain, the package's own first; nothing is imported."""
+    """Names of the finders of a domain, those of the package first; nothing is imported."""
     own = [entry.name for entry in FINDERS.values() if entry.domain == domain]
     return [*own, *sorted({one.name for one in entry_points(group=f"{ENTRY_POINTS}.{domain}")} - {*own})]
 

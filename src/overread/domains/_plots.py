@@ -51,7 +51,7 @@ def overlay_figure(
 
 
 class _Searched(DomainImage, Protocol):
-    """An image of which a region is searched."""
+    """An image with the region that is searched."""
 
     region: NDArray[np.bool_]
 
@@ -65,12 +65,12 @@ def picture_figure(
     ----------
     field
         The picture.
-    candidates
+    candidates : DataFrame
         Columns x, y, radius and response, in the order in which they are numbered; names may end in the unit.
-    unit
-        Of the lengths.
-    title
-        Written above.
+    unit : {'mm', 'px', 'percent'}
+        Unit of the lengths.
+    title : str, default=''
+        Title above the figure.
     """
     axes, extent = _show_image(field, UNIT_WORDS[unit], title)
     draw_outline(axes, field.region, extent, SKY)

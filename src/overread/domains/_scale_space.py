@@ -35,11 +35,11 @@ def candidate_table(x: FloatArray, y: FloatArray, radius: FloatArray, response: 
 
     Parameters
     ----------
-    x, y
+    x, y : ndarray of float
         Centres, from the top-left corner of the image.
-    radius
+    radius : ndarray of float
         Radii.
-    response
+    response : ndarray of float
         How suspicious each is; it must not rise from row to row.
     """
     return pd.DataFrame(
@@ -115,11 +115,11 @@ def find_peaks(strength: Map, where: Mask, *, limit: int) -> tuple[NDArray[np.in
 
     Parameters
     ----------
-    strength
+    strength : Map
         The map.
-    where
+    where : ndarray of bool
         False where no peak counts.
-    limit
+    limit : int
         Most peaks to return.
     """
     highest = cv2.dilate(strength, np.ones((3, 3), dtype=np.uint8))
@@ -148,7 +148,7 @@ NODULE_PER_DISC = 1.42
 def measure_radii(
     pixels: NDArray[np.float32], x_mm: FloatArray, y_mm: FloatArray, mm_per_px: float
 ) -> FloatArray:
-    """Measure the radii in mm of the candidates at these places of a radiograph."""
+    """Measure the radii in mm of candidates at these positions of a radiograph."""
     image = blur_reflecting(pixels, SMOOTHING_MM / mm_per_px)
     samples = np.empty((len(x_mm), N_DIRECTIONS, len(DISCS_MM)))
     sample_polar(image, x_mm / mm_per_px - 0.5, y_mm / mm_per_px - 0.5, DISCS_MM / mm_per_px, samples)

@@ -1,7 +1,7 @@
 """Candidate -> named numbers.
 
-``_family`` says what a feature and a family are, ``families`` holds one file a family, ``context`` what several of
-them look at, ``ibsi`` the standard texture features on any array. A kernel stands in the file of what it computes.
+``_family`` defines features and families, ``families`` holds one file per family, ``context`` what several of them
+look at, ``ibsi`` the standard texture features on any array. A kernel is in the file of the feature that it computes.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""All features by name: what each is, its unit, its formula, where it was published."""
+"""All features by name, with meaning, unit, formula and reference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Catalogue(Mapping[str, Feature]):
 
     Parameters
     ----------
-    families
+    families : iterable of Family
         In the order of the columns; names must differ.
     """
 
@@ -78,7 +78,7 @@ class Catalogue(Mapping[str, Feature]):
         ]
 
     def check_names(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the names, after a look that each is a feature and none comes twice."""
+        """Return the names; refuse unknown and repeated ones."""
         wanted = tuple(names)
         for name in wanted:
             if name not in self._features:
@@ -87,7 +87,7 @@ class Catalogue(Mapping[str, Feature]):
                 raise InvalidInputError(f"no feature {name!r}{hint} (overread features lists all)")
         if len(set(wanted)) != len(wanted):
             twice = next(name for name in wanted if wanted.count(name) > 1)
-            raise InvalidInputError(f"feature {twice!r} is asked for twice")
+            raise InvalidInputError(f"feature {twice!r} is requested twice")
         return wanted
 
 
@@ -96,5 +96,5 @@ CATALOGUE = Catalogue(FAMILIES)
 
 
 def say_in_words(name: str) -> str:
-    """Say what a feature of the catalogue looks at; an empty text for one that is not in it."""
+    """Describe in words what a feature measures; empty for a feature that is not in the catalogue."""
     return CATALOGUE[name].words if name in CATALOGUE else ""

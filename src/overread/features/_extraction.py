@@ -47,31 +47,31 @@ def extract_features(
 
     Parameters
     ----------
-    radiograph
+    radiograph : Radiograph
         Image on the isotropic grid.
-    candidates
+    candidates : DataFrame
         One row a candidate: x_mm, y_mm, radius_mm, and candidate_id (without it the row's number, as text). Radii
         are cut to 1.5..40 mm.
-    anatomy
+    anatomy : Anatomy, optional
         Anatomy of the radiograph; found here if not given.
-    features
+    features : iterable of str, optional
         Names of the features wanted, in the order wanted; all of the catalogue by default. Only the families they
         belong to are computed.
-    n_threads
+    n_threads : int, optional
         Threads; all processors by default. The result does not depend on it.
-    catalogue
+    catalogue : Catalogue, default=CATALOGUE
         Where the features are from; one of your own may have more families.
 
     Returns
     -------
-    candidate_id and one float32 column a feature, all finite, in the order of the candidates.
+    candidate_id and one float32 column per feature, all finite, in the order of the candidates.
 
     Raises
     ------
     TableError
         If a column is missing, a number is not finite, a radius is not above 0, or a centre is outside the image.
     InvalidInputError
-        If a name is no feature.
+        If a name is not a feature.
     """
     if n_threads is not None and n_threads < 1:
         raise InvalidInputError(f"n_threads is {n_threads}; it must be at least 1")

@@ -1,4 +1,4 @@
-"""What a feature is, and what makes a family of them: names, formulas, and the function that computes all at once.
+"""Features and their families: names, formulas, and the function that computes a family.
 
 How to add one: ``docs/how-to/add_a_feature_family.md``.
 """
@@ -30,22 +30,22 @@ class Feature:
 
     Parameters
     ----------
-    name
+    name : str
         Says family, channel and parameters: ``"glcm_contrast.wavelet2_hl.d1.mean"``. A Python identifier after
         the dots are replaced.
-    kind
+    kind : str
         Specific: made for what nodules, ribs, vessels and lungs look like; of texture and intensity; or learned from
         examples.
-    family
+    family : str
         Family that computes it.
-    unit
+    unit : str
         ``"mm"``, ``"1"``, ``"grey"`` (units of the normalized image), ``"deg"``, ...
-    formula
+    formula : str
         What is computed, as a formula in plain text.
-    reference
+    reference : str
         Where it was published.
-    words
-        What it looks at, for who reads radiographs and no formulas.
+    words : str, default=''
+        What the feature measures, in words for readers of radiographs.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Family:
 
     Parameters
     ----------
-    features
+    features : tuple
         In the order of the columns that ``compute`` returns.
-    compute
+    compute : callable
         Context -> float32 array (candidates x features), all finite.
-    trained_on
-        What a family that was learnt from examples was trained on; empty for the others.
+    trained_on : str, default=''
+        Training data of a learned family; empty for the others.
     """
 
     features: tuple[Feature, ...]
@@ -89,13 +89,13 @@ def describe_features(
 
     Parameters
     ----------
-    family, reference
+    family, reference : str
         The same for all rows.
-    rows
+    rows : sequence of tuple
         Name without the family, unit, formula and, if you like, what the feature looks at in plain words.
-    symbols
+    symbols : mapping, optional
         What a symbol of the formulas means; added to each formula in which the symbol stands as a word.
-    kind
+    kind : str, default='specific'
         The same for all rows.
     """
     return tuple(

@@ -38,11 +38,11 @@ SIDE = 28
 # Widths of the trend and of the deviation, in pixels of the band. Set by judgement: a third and two thirds of a square.
 TREND_PX = 10.0
 DEVIATION_PX = 20.0
-# Wide blurs are made on a copy so many times smaller.
+# Wide blurs use a copy that is smaller by these factors.
 SHRINK = 4
 # Deviations below it are that of a flat image, in units of the normalized radiograph. Set by judgement.
 FLOOR = 1e-3
-# Beyond so many deviations there is metal or the border of the film. Set by judgement.
+# Beyond this many deviations there is metal or the border of the film. Set by judgement.
 LARGEST = 8.0
 
 
@@ -61,7 +61,7 @@ def make_bands(grey: F32, mm_per_px: float) -> tuple[Band, ...]:
 
 
 def _make_band(grey: F32, pixels_per_pixel: float) -> Band:
-    """Make one band, so many of whose pixels are one of the radiograph."""
+    """Make one band, whose pixels are smaller than those of the radiograph by this factor."""
     shape = tuple(max(2, round(n * pixels_per_pixel)) for n in grey.shape)
     small = _resize(grey, (shape[0], shape[1]))
     detail = small - _blur_widely(small, TREND_PX)
@@ -87,7 +87,7 @@ def _blur_widely(image: F32, sigma_px: float) -> F32:
 
 
 def cut_squares(bands: tuple[Band, ...], column: F64, row: F64) -> F32:
-    """Cut the squares around places of the radiograph: (place, band, SIDE, SIDE)."""
+    """Cut the squares around positions of the radiograph: (place, band, SIDE, SIDE)."""
     squares = np.empty((row.size, len(bands), SIDE, SIDE), np.float32)
     for number, band in enumerate(bands):
         rows = (row + 0.5) * band.rows_per_pixel - 0.5

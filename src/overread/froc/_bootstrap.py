@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 # Differences of shares below this are rounding, not lesions.
 ROUNDING = 1e-9
-# Of so many draws a standard error is known to 7 % (1 / sqrt(2 * 100)).
+# With this many draws a standard error is known to 7 % (1 / sqrt(2 * 100)).
 LEAST_DRAWS = 100
 
 
@@ -173,7 +173,7 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL
 
 
 def check_draws(n_bootstrap: int, level: float) -> None:
-    """Refuse fewer draws than the ends of an interval can rest on."""
+    """Refuse fewer draws than an interval needs."""
     least = max(LEAST_DRAWS, math.ceil(2 / (1 - check_level(level)) * (1 - ROUNDING)))
     if n_bootstrap < least:
         raise InvalidInputError(
@@ -258,11 +258,11 @@ def bootstrap(
 
     Parameters
     ----------
-    matching
+    matching : Matching
         One model on one set of images.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image; not used when ``thresholds`` are given.
-    thresholds
+    thresholds : array-like, optional
         Fixed thresholds.
     n_bootstrap, seed
         Number of replicates; the same seed gives the same replicates, and the same patients for every model.

@@ -32,15 +32,15 @@ FloatArray = NDArray[np.float64]
 
 # Beyond this logit a float64 probability is 0 or 1.
 LARGEST_LOGIT = 36.7
-# Far more than Newton's method needs where there is a minimum; set by judgement.
+# Far more than Newton's method needs if a minimum exists; set by judgement.
 NEWTON_STEPS = 60
-# 2^-40 of a step changes no loss that float64 tells apart.
+# 2^-40 of a step changes no loss that float64 resolves.
 HALVINGS = 40
-# A step that lowers the loss by less than float64 tells of its sum is the last; the error left is about its square.
+# A step that lowers the loss by less than float64 resolves in its sum is the last; the error left is about its square.
 LAST_DECREASE = 1e-14
-# The bounds alone, halved so often, are closer than float64 tells apart.
+# The bounds alone, halved so often, are closer than float64 resolves.
 OFFSET_STEPS = 80
-# A logit is told to some 1e-15 of the clipped range; by judgement.
+# A logit is accurate to some 1e-15 of the clipped range; by judgement.
 OFFSET_ROUNDING = 1e-13
 
 
@@ -164,11 +164,11 @@ def calibration(
 
     Parameters
     ----------
-    probabilities, labels
+    probabilities, labels : array-like
         p and y of each bag, both in [0, 1].
-    sample_weight
+    sample_weight : array-like, optional
         Weight of each bag; None: 1.
-    patients
+    patients : array-like, optional
         Patient of each bag, the unit that is resampled; None: every bag its own. One alone has no intervals.
     n_bins, strategy
         Bins of the reliability curve: of equal numbers of bags, or of equal width.

@@ -9,8 +9,8 @@ GT and for image sensitivity,
 
 V on validation and T on training, each set at its own threshold. e is the standard error of the difference on the left,
 over resampled patients of validation, who judge both models; g that of T - V, over resampled patients of both sets. A
-difference within a standard error is one that the data cannot tell from none: with a third of the paper's 322 golden
-GTs in each set e is about the tolerance, with fewer it is larger. The accepted sets are intersected over f.
+difference within a standard error is one that the data cannot distinguish from none: with a third of the paper's 322
+golden GTs in each set e is about the tolerance, with fewer it is larger. The accepted sets are intersected over f.
 
 `choose_setting` judges by scores of models that did not see a candidate's patient: GT sensitivity, averaged over a few
 numbers of false positives per image. Of all settings whose shortfall against the best is at most one standard error of
@@ -314,7 +314,7 @@ def _bootstrap_choices(
 @short_repr("position", "best", "fp_targets", "n_standard_errors", "table")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SettingChoice:
-    """Positions of the chosen and of the best setting, and why: a row of ``table`` a setting.
+    """Positions of the chosen and the best setting, and why; ``table`` has one row per setting.
 
     Its columns: n_features, sensitivity, standard_error (of the sensitivity), difference (to the best),
     difference_error (its standard error), accepted, chosen, frequency (share of resamplings that choose it).
@@ -337,19 +337,19 @@ def choose_setting(
     n_bootstrap: int = N_CHOICE_BOOTSTRAP,
     seed: int = 0,
 ) -> SettingChoice:
-    """Choose the sparsest setting that cannot be told from the best.
+    """Choose the sparsest setting that cannot be distinguished from the best.
 
     Parameters
     ----------
-    matching
+    matching : Matching
         Matched candidates; their own scores are not used.
-    scores
+    scores : Scores
         Out-of-fold scores: one row a candidate, one column a setting, or `ScoreColumns`.
-    n_features
+    n_features : array-like
         Features of each setting, on the average of its folds.
-    fp_targets
+    fp_targets : sequence of float, default=CHOICE_FP_TARGETS
         FP per image over which GT sensitivities are averaged.
-    n_standard_errors
+    n_standard_errors : float, default=1.0
         Accepted shortfall against the best; 0 takes the best itself.
     n_bootstrap, seed
         Resamplings of patients for the standard errors.

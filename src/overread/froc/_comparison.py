@@ -117,14 +117,14 @@ def compare_models(
     ``p_bootstrap`` belongs to it. Permutation: under the null hypothesis the two models are exchangeable, so
     their results are swapped in a random half of the patients. Scores of different models have no common
     scale, so each score is first replaced by its place in its own model's FROC curve, the number of false
-    positives at or above it. The permutation test stays below its level where few lesions tell the models
+    positives at or above it. The permutation test stays below its level where few lesions separate the models
     apart.
 
     Parameters
     ----------
-    first, second
+    first, second : Matching
         The two models; ``second = first.with_scores(...)`` when they score the same candidates.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image.
     n_bootstrap, n_permutations, seed
         Numbers of replicates, and the seed of both.

@@ -26,21 +26,21 @@ RECORDED_PARAMETERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """What a hit is and how hits are counted.
+    """Hit rule, and how hits are counted.
 
     Attributes
     ----------
-    rule
+    rule : HitRule, optional
         When a candidate hits a GT; None where another tool matched them.
-    single_reader
+    single_reader : str, optional
         A candidate that hits only GTs of one reader: ``"ignore"`` counts it as nothing, ``"fp"`` as a false
         positive (the paper read literally), ``"hit"`` makes those GTs targets like the golden ones.
-    extra_hits
+    extra_hits : {'ignore', 'fp'}, optional
         Of several candidates on one GT the best score counts; the others are nothing (``"ignore"``) or false
         positives (``"fp"``). A candidate that is the best of any of its GTs is never an extra one.
-    shared_candidates
+    shared_candidates : {'all', 'nearest'}, optional
         A candidate on several GTs finds ``"all"`` of them, or only the ``"nearest"`` (distance over size).
-    repeats
+    repeats : {'suppress', 'count'}, optional
         A candidate that lies on a stronger one (non-maximum suppression) is not shown, so that it neither
         hits nor is a false positive (``"suppress"``), or counts like any other (``"count"``, as in the paper).
         Candidates without a radius have no size to lie on: none is suppressed.
@@ -75,7 +75,7 @@ class Counting:
 
     @classmethod
     def choices(cls) -> dict[str, tuple[str, ...]]:
-        """Words that each option beside the rule may have."""
+        """Values that each option other than the rule may have."""
         hints = get_type_hints(cls)
         return {one.name: get_args(hints[one.name]) for one in fields(cls) if one.name != "rule"}
 
@@ -92,7 +92,7 @@ class Counting:
         return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **named}
 
     def option_record(self) -> dict[str, str]:
-        """Plain record of the options beside the rule, for files and hashes."""
+        """Plain record of the options other than the rule, for files and hashes."""
         # Fingerprints and locks from before repeats were suppressed do not name the option.
         named = {name: getattr(self, name) for name in self.choices()}
         return {name: value for name, value in named.items() if (name, value) != ("repeats", "count")}

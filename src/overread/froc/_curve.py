@@ -169,7 +169,7 @@ def _count_at(scores: Floats, thresholds: Floats) -> NDArray[np.int64]:
 
 
 def ratio(counts: NDArray[np.int64], total: int) -> Floats:
-    """Divide counts by a total; NaN where there is nothing to find."""
+    """Divide counts by a total; NaN if there is nothing to find."""
     return counts / total if total else np.full(len(counts), np.nan)
 
 
@@ -183,11 +183,11 @@ def operating_points(
 
     Parameters
     ----------
-    source
+    source : Matching
         The set that fixes the thresholds, with in-sample or out-of-fold scores.
-    carried_to
+    carried_to : Matching, optional
         The set they are carried to.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image on ``source``.
 
     Returns

@@ -30,10 +30,10 @@ N_CHOICE_BOOTSTRAP: Final = 200
 """Resamplings for a standard error, which is then known to 5 % (1 / sqrt(2 * 200))."""
 
 SINGLE_READER: Final[SingleReader] = "ignore"
-"""What a candidate on a GT of one reader counts as: nothing, as LUNA16 and MONAI do; the paper's own is "fp"."""
+"""How a candidate on a single-reader object counts: not at all, as in LUNA16 and MONAI; the paper uses "fp"."""
 
 REPEATS: Final[Literal["suppress", "count"]] = "suppress"
-"""Whether a detection on a stronger one is shown: nobody wants five circles on one nodule; the paper counts them."""
+"""Whether a detection on a stronger one is shown: five circles on one nodule help no reader; the paper counts them."""
 
 SIZE_BINS_MM: Final = (0.0, 10.0, 15.0, 20.0, 1000.0)
 """Edges of the strata by lesion size, the last open-ended in practice; set by judgement."""

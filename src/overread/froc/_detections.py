@@ -112,7 +112,7 @@ class Detections(_Tables):
 
     @property
     def unit(self) -> LengthUnit | None:
-        """Unit of the positions; None where the detections do not say where they are."""
+        """Unit of the positions; None if the detections have no positions."""
         return unit_of(self.candidates.columns, "detections")
 
 
@@ -145,18 +145,18 @@ def read_detections(
 
     Parameters
     ----------
-    path
+    path : str or Path
         Tables end in .csv or .parquet, everything else is read as JSON. A table has image_id, scores, and
         positions as x_mm, y_mm and maybe radius_mm (or _px, _percent in place of _mm); or a box x_min, y_min, x_max,
         y_max in px (x_min_mm and so on in mm); candidate_id may be left out.
-    spacing
+    spacing : Spacing, optional
         mm per px; positions in px become mm by it, and stay in px without it.
     format, box_mode, units, category
         Of JSON: see :mod:`overread.marks.formats.coco`. MONAI needs ``box_mode`` and ``units``; COCO and
         nnDetection are in px. A file with several categories (labels) needs the one to keep, or "all".
-    score_columns
+    score_columns : sequence of str, optional
         Score columns of a table; default: ``score`` where there is one, else every column left.
-    model
+    model : str, optional
         Name of the score column of a JSON file; default "score".
 
     Raises
@@ -179,7 +179,7 @@ def read_detections(
 
 
 def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> Detections:
-    """Read ids and places of a table of candidates, without any scores."""
+    """Read ids and positions of a table of candidates, without scores."""
     file = Path(path)
     if not _is_table(file):
         raise TableError(f"{file}: a table of candidates ends in .csv or .parquet")

@@ -27,7 +27,7 @@ SEAL = Seal({"schema": SCHEMA}, digest_key="checksum", payload_key=None, indent=
 @short_repr("model", "threshold", "fp_target", "fp_per_image", "n_images", "n_gts")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedOperatingPoint:
-    """What was fixed before the test: the threshold, what it gave on its own data, and the rule the test has to use.
+    """An operating point fixed before the test: threshold, its results on the training data, and the hit rule.
 
     ``data_sha256`` is the fingerprint of the matching it came from. By the hashes of ids of its images and patients a
     test that shares any of them is refused; they are empty where the matching knows no ids.

@@ -131,7 +131,7 @@ def _check_scores(scores: Any, n_candidates: int | None, name: str = "scores") -
 
 
 def _require_columns(name: str, table: pd.DataFrame, *columns: str) -> None:
-    """Say which column of which table is missing."""
+    """Name the missing column and its table."""
     for column in columns:
         if column not in table.columns:
             raise TableError(f"{name}: no column {column!r}; it has {', '.join(map(str, table.columns))}")
@@ -147,7 +147,7 @@ def _first_of_each(codes: Ints, order: Ints) -> Ints:
 def non_max_suppression(
     images: ArrayLike, x: ArrayLike, y: ArrayLike, radius: ArrayLike, scores: ArrayLike
 ) -> NDArray[np.bool_]:
-    """Tell detections that stand alone from those that lie on a stronger one of their image (False).
+    """Return False for detections that lie on a stronger one of their image.
 
     ``images`` are numbers of images; of equal scores the first row counts as the stronger.
     """
@@ -227,24 +227,24 @@ class Matching:
 
     Attributes
     ----------
-    image_ids
+    image_ids : ndarray of any type
         Ids of all images, with or without candidates and GTs; codes below index this array.
-    patients
+    patients : ndarray of int
         Patient code of each image, 0 .. n_patients - 1; the image's own code where no patient is known.
-    patient_ids
+    patient_ids : ndarray of any type, optional
         Id of each patient by code; None where no patient is known.
-    has_ids
+    has_ids : bool, default=True
         Whether ``image_ids`` are the images' own; else they only number them.
     fp_scores, fp_images
         Score and image code of each false positive.
     gt_scores, gt_images, gt_reached
         The fields of :class:`Sought` for each target: best score of the shown candidates that hit it (minus
         infinity where none does), its image code, and whether any candidate hits it, shown or not.
-    strata
+    strata : DataFrame
         The truth table's rows of the targets, in the same order: lesion size, number of readers, any column.
-    counting
+    counting : Counting
         What a hit is, and how hits are counted.
-    geometry
+    geometry : Geometry, optional
         Hits without scores; None when the matching was made by :meth:`from_events`.
     """
 
@@ -362,7 +362,7 @@ class Matching:
     ) -> Self:
         """Make a matching from events that another tool matched; missed GTs have score minus infinity.
 
-        ``image_ids`` names the images; without them a lock cannot tell whether two sets share an image.
+        ``image_ids`` names the images; without them a lock cannot check whether two sets share an image.
         """
         if n_images < 1:
             raise InvalidInputError("there are no images: FP per image has no denominator")
@@ -410,21 +410,21 @@ def match_detections(
 
     Parameters
     ----------
-    candidates
+    candidates : DataFrame
         image_id, x_mm, y_mm (or _px, _percent) and what the rule needs. May be empty.
-    truth
+    truth : DataFrame
         image_id and the GT's ellipse, in the same unit. ``golden`` says which GTs are targets; without it
         ``n_readers >= 2`` does, and without that too every GT is golden. May be empty.
-    images
+    images : DataFrame
         image_id of every image that was read, found or not, and patient_id where known.
-    scores
+    scores : str or array-like or DataFrame, default='score'
         Column of ``candidates``; or one score per row; or a table of image_id, candidate_id and one model
         column.
-    counting
+    counting : Counting, optional
         What a hit is and how hits are counted; None: :class:`~overread.froc.Counting` as it is.
-    hits
+    hits : DataFrame, optional
         The hits by this rule, where `overread.truth.candidate_hits` found them before.
-    unit
+    unit : {'mm', 'px', 'percent'}, optional
         Unit of lengths with plain names; None: their names end in it, or the rule says it.
     """
     counting = counting or Counting()

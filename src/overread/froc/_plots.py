@@ -1,7 +1,7 @@
 """Print figures: the paper's Figures 3 and 4, AFROC curves, calibration and reader studies.
 
 Every function returns a matplotlib ``Figure`` that belongs to no window; `overread._plots.save_figure` writes it.
-Colours are those of Okabe and Ito, told apart by colour-blind readers; line style and marker carry the
+Colours are those of Okabe and Ito, which colour-blind people can distinguish; line style and marker carry the
 same distinctions.
 """
 
@@ -37,7 +37,7 @@ MARKERS = ("o", "s", "^", "v", "P", "X", "*", "h")
 BAND_POINTS = 41
 # A little past the last target: 3.5 for the paper's 3; set by judgement.
 PAST_TARGETS = 1.17
-FIGURE_4 = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
+FIGURE_4 = {"gt_sensitivity": "Sensitivity", "image_sensitivity": "Image sensitivity"}
 SETS = (("-", 2.4, "training + validation"), ("--", 1.6, "test"))
 
 FrocLine = tuple[pd.DataFrame, pd.DataFrame]
@@ -60,15 +60,15 @@ def plot_froc(
 
     Parameters
     ----------
-    models
+    models : mapping
         By name, in the paper's order Soft, B1, B2 (red, black, blue): training + validation set, test set
         or None.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         Where the diamonds stand.
-    max_fp
+    max_fp : float, optional
         Right end of the axis; default: a little past the largest target.
     n_bootstrap, seed, level
-        Of the bands; 0 replicates: no bands.
+        Bootstrap of the bands; 0 replicates: no bands.
     """
     targets = check_targets(fp_targets)
     right = float(max_fp or PAST_TARGETS * targets.max())
@@ -146,9 +146,9 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
             _shade_accepted(axes, part)
             axes.axvline(choice.alpha, color=GREY, linewidth=1)
         counts.plot(part["lam"], part["n_features"], color=BLACK, linewidth=1.4)
-        for measure, colour, name in (("gt_sensitivity", RED, "GT"), ("image_sensitivity", BLUE, "image")):
+        for measure, colour in (("gt_sensitivity", RED), ("image_sensitivity", BLUE)):
             for told, dash, width in (("training", "-", 2.4), ("validation", "--", 1.6)):
-                label = f"{name}, {told}"
+                label = f"{FIGURE_4[measure]}, {told}"
                 upper.plot(
                     part["lam"], part[f"{told}_{measure}"], color=colour, ls=dash, lw=width, label=label
                 )
@@ -161,11 +161,13 @@ def plot_alpha_choice(choice: AlphaChoice) -> Figure:
         for axes, title in zip((upper, lower, counts, last), titles, strict=True):
             xlabel, ylabel = "lambda" if axes is last else "", title if column == 0 else ""
             _finish_axes(axes, xlabel, ylabel, percent=axes is not counts)
-        upper.set_title(f"FP = {target:g} per image", fontsize=10)
+        upper.set_title(f"{target:g} FP per image", fontsize=10)
         _log_alpha_axis(last)
     handles, labels = rows[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
-    accepted = "grey: accepted" if choice.intersects else "no lambda is accepted at every FP value"
+    accepted = (
+        "grey: accepted" if choice.intersects else "no lambda is accepted at every number of false positives"
+    )
     normalization = "" if choice.normalization is None else f", normalization {choice.normalization}"
     chosen = f"Chosen: lambda = {choice.alpha:.4g}{normalization}, {choice.n_features} features"
     _add_caption(figure, f"{chosen}; {accepted}.")
@@ -185,15 +187,16 @@ def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
     for index, (name, choice) in enumerate(choices.items()):
         _draw_choice(axes, choice, name, COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)])
     targets = ", ".join(f"{fp:g}" for fp in next(iter(choices.values())).fp_targets)
-    label = f"GT sensitivity, mean over {targets} FP per image"
-    _finish_axes(axes, "features (mean of folds)", label, percent=True)
+    label = f"Sensitivity, mean over {targets} FP per image"
+    _finish_axes(axes, "Features (mean over folds)", label, percent=True)
     # Linear up to 10 features, so that a model without any has a place; set by judgement.
     axes.set_xscale("symlog", linthresh=10)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     _add_caption(
-        figure, "Filled: not told from the best by one standard error (bars).\nDiamond: chosen, the sparsest."
+        figure,
+        "Filled: within one standard error (bars) of the best.\nDiamond: chosen, with the fewest features.",
     )
     return figure
 
@@ -247,7 +250,7 @@ def plot_afroc(curves: Mapping[str, AfrocCurve]) -> Figure:
         x, y = curve.false_positive_fraction, curve.lesion_fraction
         label = f"{name}: {curve.figure} = {curve.area:.3f}"
         axes.plot(x[:-1], y[:-1], color=colour, linewidth=1.6, label=label)
-        # The last piece joins what was marked to (1, 1): it is no observation, so it is thin.
+        # The last piece joins what was marked to (1, 1): it is not an observation, so it is thin.
         axes.plot(x[-2:], y[-2:], color=colour, linewidth=0.8, linestyle=":")
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
     every_case = all(curve.figure.endswith("1") for curve in curves.values())
@@ -282,11 +285,11 @@ def plot_calibration(models: Mapping[str, Calibration]) -> Figure:
         largest, most = max(largest, float(np.nanmax(reach))), max(most, float(np.max(curve.n_bags)))
     right = min(1.0, 1.08 * largest)
     _finish_axes(top, "", "Mean soft label", ylim=(0, right))
-    _finish_axes(bottom, "Mean probability", "Bags")
+    _finish_axes(bottom, "Mean predicted probability", "Bags")
     # Room for a whole marker above the largest bin: bins of equal size all lie there.
     bottom.set_ylim(0, 1.25 * most)
     top.set_xlim(0, right)
-    top.legend(loc="upper left", frameon=False, fontsize=8)
+    top.legend(loc="lower right", frameon=False, fontsize=8)
     return figure
 
 

@@ -31,11 +31,11 @@ class FrocScorer:
 
     Attributes
     ----------
-    fp_target
+    fp_target : float, default=0.5
         False positives per image.
-    level
+    level : {'gt', 'image'}, default='gt'
         ``"gt"`` or ``"image"``.
-    single_reader
+    single_reader : str, default=SINGLE_READER
         What a candidate on a GT of a single reader is, as in :class:`~overread.froc.Counting`.
     """
 

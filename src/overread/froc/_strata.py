@@ -45,17 +45,17 @@ def sensitivity_by(
 
     Parameters
     ----------
-    matching
+    matching : Matching
         One model on one set of images.
-    by
+    by : str or array-like
         Column of the truth table, or one value per target. ``lesion_sizes(matching)`` gives sizes.
-    fp_target, threshold
+    fp_target, threshold : float, optional
         The operating point, one of the two: FP per image with the threshold estimated again in each replicate,
         or a locked threshold.
-    bins
+    bins : array-like, optional
         Edges for a numeric ``by``; strata are ``[edge, next edge)``, and no target may lie outside.
     n_bootstrap, level, seed
-        Of the bootstrap over patients.
+        Replicates, level and seed of the bootstrap over patients.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def _only_images(matching: Matching, members: NDArray[np.bool_]) -> Matching:
 
 
 def _stratum_labels(matching: Matching, by: str | ArrayLike, bins: ArrayLike | None) -> pd.Series:
-    """One label per target; missing values are a stratum of their own."""
+    """One label per target; missing values form a stratum."""
     if isinstance(by, str):
         if by not in matching.strata.columns:
             raise TableError(
@@ -192,7 +192,7 @@ def _sort_labels(labels: pd.Series) -> list[object]:
 @short_repr("reached", "chance_reached", "n_shifts", "exact", "points")
 @dataclass(frozen=True, slots=True, eq=False)
 class ChanceLevel:
-    """Sensitivities beside those of candidates that were moved to other images, at the same thresholds.
+    """Sensitivities, and those of candidates moved to other images, at the same thresholds.
 
     Reached is the share of targets that any candidate, and any moved candidate, hits. Exact: every GT met the
     candidates of every other image, in ``n_shifts`` pairings.
@@ -228,12 +228,12 @@ def chance_level(
     ----------
     candidates, truth, images, scores, counting, unit
         As for :func:`~overread.froc.match_detections`.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image of the real candidates, which fix the thresholds.
-    n_shifts
+    n_shifts : int, default=CHANCE_SHIFTS
         Number of shifts; None or more than n - 1: all of them.
-    seed
-        Of the order and of the choice of shifts.
+    seed : int, default=0
+        Seed of the order and of the choice of shifts.
     """
     image_ids = check_image_ids(images)
     if len(image_ids) < 2:

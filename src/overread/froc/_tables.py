@@ -25,7 +25,7 @@ from overread.froc._matching import Matching
 TRAINING = '"training+validation" data'
 TEST = "test data"
 Objects = Literal["all", "reached"]
-OF_OBJECTS: dict[Objects, str] = {"all": "", "reached": "; GTs that no candidate reaches are left out"}
+OF_OBJECTS: dict[Objects, str] = {"all": "", "reached": "; without objects that no candidate reaches"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +101,25 @@ def performance_table(
 
     Parameters
     ----------
-    models
+    models : mapping
         By name: the training + validation set and the test set, or None instead of the latter.
-    n_features, notes
+    n_features, notes : mapping, optional
         By name: number of selected features, and what to print after the name (say "lambda=0.06").
-    thresholds_from
+    thresholds_from : mapping, optional
         By name: the training + validation set with out-of-fold scores, to take thresholds from it instead of
         from the in-sample scores.
-    test_thresholds
+    test_thresholds : array-like, optional
         Thresholds on the test set's own scale, one for each of ``fp_targets``, in place of those of training +
         validation: for scores by :func:`~overread.froc.to_fp_scale`.
-    test_name
+    test_name : str, default=TEST
         What the test set is called.
-    objects
+    objects : str, default='all'
         Sensitivities are shares of ``"all"`` GTs and images with one, or, as in the paper (footnote of section 6.1), of
         those that some candidate ``"reached"``.
-    fp_targets
+    fp_targets : array-like, default=FP_TARGETS
         FP per image of the thresholds.
     n_bootstrap, seed, level
-        Of the intervals: on training + validation the threshold is estimated again in each replicate, on
+        Bootstrap of the intervals: on training + validation the threshold is estimated again in each replicate, on
         the test set it is fixed. 0 replicates: no intervals.
     """
     targets = check_targets(fp_targets)
@@ -144,7 +144,7 @@ def performance_table(
         models=tuple(results),
         level=level if n_bootstrap else None,
         rule="" if counting.rule is None else counting.rule.describe(),
-        counting=f"candidates on single-reader GTs: {counting.single_reader}{OF_OBJECTS[objects]}",
+        counting=f"candidates on single-reader objects: {counting.single_reader}{OF_OBJECTS[objects]}",
     )
 
 
@@ -266,8 +266,11 @@ def _fp_header(rows: PerformanceRows) -> str:
 def _all_rows(rows: PerformanceRows, level: float | None) -> Iterator[tuple[str, list[str]]]:
     """Labels and cells: FP per image, then sensitivities and their intervals, in per cent."""
     yield _fp_header(rows), [f"{value:.2f}" for value in rows.fp_per_image]
-    for label, measure in (("GT", rows.gt_sensitivity), ("Image", rows.image_sensitivity)):
-        yield f"{label} sensitivity", [percent(value, 2) for value in measure.values]
+    for label, measure in (
+        ("Sensitivity", rows.gt_sensitivity),
+        ("Image sensitivity", rows.image_sensitivity),
+    ):
+        yield label, [percent(value, 2) for value in measure.values]
         if level is not None and measure.lower is not None and measure.upper is not None:
             yield (
                 f"{100 * level:g} % interval",
@@ -280,7 +283,8 @@ def _all_rows(rows: PerformanceRows, level: float | None) -> Iterator[tuple[str,
 
 def _heading(model: ModelPerformance) -> str:
     """Name, note and number of features."""
-    return f"{_model_name(model)} {_features(model)}".strip()
+    comma = "," if model.note and model.n_features is not None else ""
+    return f"{_model_name(model)}{comma} {_features(model)}".strip()
 
 
 def _model_name(model: ModelPerformance) -> str:
@@ -289,21 +293,21 @@ def _model_name(model: ModelPerformance) -> str:
 
 
 def _features(model: ModelPerformance) -> str:
-    """Tell the number of selected features in the paper's words."""
-    return "" if model.n_features is None else f"Number selected features {model.n_features}"
+    """Give the number of selected features."""
+    return "" if model.n_features is None else f"{model.n_features} features"
 
 
 def _sizes(rows: PerformanceRows) -> str:
-    """Sizes of the set, where they are known."""
+    """Sizes of the set, if they are known."""
     if rows.n_images is None:
         return ""
-    return f" ({rows.n_images} images, {rows.n_gts} GTs in {rows.n_positive_images} of them)"
+    return f" ({rows.n_images} images, {rows.n_gts} objects in {rows.n_positive_images} of them)"
 
 
 def _footnotes(table: PerformanceTable) -> list[str]:
-    """Say what a hit is, how hits are counted, what the intervals are."""
+    """Write the footnotes: hit rule, counting and intervals."""
     notes = [f"Hit: {table.rule}." if table.rule else "", f"{table.counting}." if table.counting else ""]
-    intervals = "" if table.level is None else "; intervals by bootstrap over patients"
+    intervals = "" if table.level is None else "; intervals from bootstraps over patients"
     notes.append(f"Sensitivities in per cent{intervals}.")
     return [note[0].upper() + note[1:] for note in notes if note]
 

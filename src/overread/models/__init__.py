@@ -1,4 +1,4 @@
-"""The soft multiple-instance model with its penalties, the baselines and crowd models beside it; saving, and export."""
+"""The soft multiple-instance model with its penalties, the baselines and crowd models; saving and export."""
 
 import lazy_loader
 

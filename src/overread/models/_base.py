@@ -166,7 +166,7 @@ class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def decision_on_support(self, X: NDArray[np.floating]) -> Floats:
-        """Score instances of which only the used columns are given, in their order."""
+        """Score instances from their used columns alone, in order."""
 
     def _score_instances(self, X: Matrix) -> Floats:
         if isinstance(X, StoredInstances):
@@ -186,7 +186,7 @@ class LinearBagClassifier(BagClassifier):
         return np.flatnonzero(self.coef_[0])
 
     def decision_on_support(self, X: NDArray[np.floating]) -> Floats:
-        """Score z = w'x + b of instances of which only the columns with a coefficient are given."""
+        """Score z = w'x + b from the columns with a coefficient alone."""
         return linear_scores(X, self.coef_[0][self.support_], self.intercept_[0])
 
     def _score_instances(self, X: Matrix) -> Floats:

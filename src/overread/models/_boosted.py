@@ -1,4 +1,4 @@
-"""Boosted trees on instances, for those who want to know what a model that is no weighted sum would give.
+"""Boosted trees on instances, for comparison with models that are weighted sums.
 
 The trees are grown by scikit-learn's histogram gradient boosting and kept as plain arrays, so that a saved model is
 JSON like any other and is scored without scikit-learn.
@@ -144,7 +144,7 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         return len(self.support_)
 
     def decision_on_support(self, X: NDArray[np.floating]) -> Floats:
-        """Score instances of which only the used columns are given."""
+        """Score instances from their used columns alone."""
         place = np.full(self.n_features_in_ + 1, -1, dtype=np.int64)
         place[self.support_] = np.arange(self.n_features_)
         nodes = [getattr(self, name) for name in NODE_FIELDS]
@@ -152,7 +152,7 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
         return sum_trees(np.ascontiguousarray(X, dtype=np.float64), self.roots_, *nodes) + self.baseline_
 
     def _keep(self, grown: HistGradientBoostingClassifier) -> None:
-        """Copy the trees into plain arrays; nothing of scikit-learn's own classes stays."""
+        """Copy the trees into plain arrays, without scikit-learn's classes."""
         trees = [stage[0].nodes for stage in grown._predictors]
         sizes = np.array([len(nodes) for nodes in trees])
         self.roots_ = np.cumsum(sizes) - sizes

@@ -16,7 +16,7 @@ VECTORS = 20
 # Columns of a working set whose curvature has all the rows that it wants: with more columns it has fewer rows each, and
 # steps are slower. The largest seen in a fold of 53,350 rows x 3750 features is 549 (`benchmarks.study_memory large`).
 USUAL_WORKING_SET = 600
-# Columns that must fit, so that steps do not read the file: fewer than this is no fit that ends. By eye.
+# Columns that must fit, so that steps do not read the file: with fewer, a fit does not end in practice. By judgement.
 LEAST_COLUMNS = 16
 # Copies of the features in a fit in memory: as they were read, and standardized.
 COPIES = 2
@@ -37,7 +37,7 @@ class ColumnBudget:
 
 
 def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, itemsize: int = 4) -> ColumnBudget:
-    """Return what a fit has when the whole process may take so many megabytes."""
+    """Return the memory left for a fit when the whole process may take this many megabytes."""
     allowed = machine_bytes() / 2 if memory_mb is None else 1e6 * memory_mb
     taken = _taken_bytes()
     least = taken + find_least_bytes(n_rows, n_columns, itemsize)
@@ -51,18 +51,18 @@ def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, items
 
 
 def find_least_bytes(n_rows: int, n_columns: int, itemsize: int = 4) -> float:
-    """Find what a fit from a file needs beside what the process has already."""
+    """Find the memory that a fit from a file needs in addition to that of the process."""
     return _other_bytes(n_rows, n_columns) + min(n_columns, LEAST_COLUMNS) * n_rows * itemsize
 
 
 def fits_in_memory(memory_mb: float, n_rows: int, n_columns: int, itemsize: int = 4) -> bool:
-    """Whether features can be read and fitted as a whole when the process may take so many megabytes."""
+    """Whether features can be read and fitted as a whole when the process may take this many megabytes."""
     table = n_rows * n_columns * itemsize
     return _taken_bytes() + _other_bytes(n_rows, n_columns) + COPIES * table <= 1e6 * memory_mb
 
 
 def _other_bytes(n_rows: int, n_columns: int) -> float:
-    """Memory that a fit needs beside columns."""
+    """Memory that a fit needs in addition to its columns."""
     return 8 * VECTORS * n_rows + _sample_bytes(n_rows, n_columns) + GROWTH_BYTES
 
 
@@ -77,7 +77,7 @@ def machine_bytes() -> int:
 
 
 def _taken_bytes() -> int:
-    """Memory that the process has now, after it gave back what it does not use; 0 where the system does not tell."""
+    """Memory that the process has now, after it released unused memory; 0 if the system gives no number."""
     _return_freed_memory()
     try:
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")

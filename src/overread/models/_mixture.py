@@ -180,7 +180,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         ----------
         X, y, reader_bags
             As in `fit`.
-        prune_bounds
+        prune_bounds : sequence of float
             In the order of the models returned.
         """
         models = [clone(self).set_params(prune_bound=bound) for bound in prune_bounds]
@@ -353,7 +353,7 @@ def _hard_labels(own: Bags, reader: str) -> Floats:
         raise InvalidInputError(f"the bags of reader {reader!r} carry no labels; make them with reader_bags")
     labels = read_labels(own.labels)
     if not labels.is_hard:
-        raise InvalidInputError(f"the bags of reader {reader!r} carry soft labels; a mark is there or not")
+        raise InvalidInputError(f"the bags of reader {reader!r} carry soft labels; marks give hard labels")
     return labels.probability
 
 
@@ -365,7 +365,7 @@ def _deviations(scores: Floats) -> Floats:
 
 
 def _standardize_scores(scores: Floats, bags: Bags, folds: NDArray[np.int64] | None) -> Floats:
-    """Scores with mean 0 and deviation 1, within each fold where there are folds: every fold has its own model."""
+    """Scores with mean 0 and deviation 1, within each fold, if there are folds."""
     fold = np.zeros(bags.n_instances, dtype=np.int64) if folds is None else folds[bags.bag_of_instance]
     result = np.empty_like(scores)
     for number in np.unique(fold):

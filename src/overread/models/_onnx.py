@@ -1,4 +1,4 @@
-"""The instance scorer as an ONNX graph, to run a model where there is no Python.
+"""The instance scorer as an ONNX graph, to run a model without Python.
 
 The graph scores instances; bags are pooled outside, from the scores, by the formula in its metadata:
 
@@ -45,9 +45,9 @@ def export_onnx(model: LinearBagClassifier, path: str | Path) -> Path:
 
     Parameters
     ----------
-    model
+    model : LinearBagClassifier
         A fitted linear model of bags.
-    path
+    path : str or Path
         File to write.
 
     Raises

@@ -1,4 +1,4 @@
-"""The soft model for a whole grid of penalties at once, warm from one to the next."""
+"""The soft model for a grid of penalties, each fit started from the one before."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def find_best(values: Floats, sparsity: Floats) -> int:
 
 
 def take_sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> int:
-    """Of the settings within so many standard errors of the best, take the sparsest; of equally sparse ones the better.
+    """Take the sparsest setting within this many standard errors of the best; of equally sparse ones the better.
 
     Breiman et al., Classification and Regression Trees (1984), section 3.4.3; `errors` are those of the paired
     differences from the best, because the same patients judge all settings.
@@ -56,7 +56,7 @@ def take_sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_e
 
 @dataclass(frozen=True)
 class PathProgress:
-    """What a callback is told after each penalty: position, size of the grid, and the certificate."""
+    """What a callback receives after each penalty: position, size of the grid, and the certificate."""
 
     index: int
     n_alphas: int
@@ -120,7 +120,7 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
     min_ratio: float = MIN_RATIO
 
     def __sklearn_tags__(self) -> Any:
-        """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
+        """Report classifier labels, although several models in one are not a classifier to scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.target_tags.required = True
@@ -142,7 +142,7 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
         ----------
         X, y, bags, sample_weight, reader_weight
             As in `SoftMILLogisticRegression.fit`.
-        callback
+        callback : callable, optional
             Called with a `PathProgress` after each penalty.
         """
         given = read_bags(self, X, bags, reset=True)
@@ -214,11 +214,11 @@ class SoftMILPath(SoftParameters, SavedModel, BaseEstimator, kind="SoftMILPath")
 
         Parameters
         ----------
-        axes
+        axes : Axes, optional
             Where to draw; a new figure if not given.
-        chosen
+        chosen : int, optional
             Position of the penalty to mark, such as that of a `SettingChoice`.
-        n_named
+        n_named : int, default=6
             Features to name, those with the largest coefficients in the end.
 
         Returns

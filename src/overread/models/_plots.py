@@ -111,7 +111,7 @@ def plot_path(
 
 
 def _name_ends(axes: Axes, path: SoftMILPath, weights: Any, named: Any, end: float) -> None:
-    """Write names beside the ends of some curves, apart enough to be read."""
+    """Write names next to the ends of some curves, without overlap."""
     names = getattr(path, "feature_names_in_", None)
     low, high = axes.get_ylim()
     gap, last = 0.055 * (high - low), -np.inf

@@ -1,4 +1,4 @@
-"""From what the user passes to `fit` to the solver's own problem, and back to a certificate.
+"""Convert the input of `fit` to the solver's problem, and its result to a certificate.
 
 The solver has one standardized feature per row, in the order of the loss. That copy is the only one made of X, and
 column-major features that need no scaling are not copied at all. Each column is first divided by a power of two near
@@ -406,7 +406,7 @@ def make_report(
 
 
 def warn_about(report: FitReport) -> None:
-    """Say what the certificate has to say: not converged, or held only by the penalty."""
+    """Warn if the fit did not converge or is held only by the penalty."""
     if not report.converged:
         warnings.warn(
             f"not converged at alpha={report.alpha:g}: after {report.n_iter} Newton steps the optimality conditions "

@@ -228,7 +228,7 @@ def decode_parameter(data: Any, place: str) -> Any:
     try:
         return cls(**{key: decode_parameter(values[key], f"{place}.{key}") for key in members})
     except InvalidInputError as error:
-        raise FormatError(f"{place}: is no penalty: {error}") from error
+        raise FormatError(f"{place}: is not a penalty: {error}") from error
 
 
 class SavedModel:
@@ -436,6 +436,8 @@ def _compare(place: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) ->
     """Refuse what was read otherwise than it is written, such as 1 for 1.0, or a default that is left out."""
     for name, value in found.items():
         if name not in wanted:
-            raise ModelFileError(f"{place}.{name}: is the default, which `save_model` leaves out")
+            raise ModelFileError(f"{place}.{name}: is the default value, which `save_model` leaves out")
         if json.dumps(value) != json.dumps(wanted[name]):
-            raise ModelFileError(f"{place}.{name}: {repr(value)[:40]} is not as `save_model` writes it")
+            raise ModelFileError(
+                f"{place}.{name}: {repr(value)[:40]} does not have the form that `save_model` writes"
+            )

@@ -97,7 +97,7 @@ def write_model_card(results: StudyResults, head: RunHead) -> str:
 
 
 def link_model_card(results: StudyResults, head: RunHead) -> Markup:
-    """Make a link that saves the card, which is part of the page and needs no file beside it."""
+    """Make a link that saves the card, which is embedded in the page."""
     address = f"data:text/markdown;charset=utf-8,{quote(write_model_card(results, head))}"
     return Markup('<a class="card-link" download="{}" href="{}">Model card</a>').format(CARD_FILE, address)
 

@@ -126,8 +126,8 @@ STEP, LAST_STEP = 0.05, 3.0
 N_TICKS = 8
 # Between a reader's point and the column of names, and between the names' lines, in the size that the template has.
 NAME_GAP = (14.0, 12.0)
-OF_FOLDS = "each fold's own choice"
-MEASURES = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
+OF_FOLDS = "model chosen per fold"
+MEASURES = {"gt_sensitivity": "Sensitivity", "image_sensitivity": "Image sensitivity"}
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Diamond:
 
 @dataclass(frozen=True)
 class ReaderPoint:
-    """A reader's own operating point, judged by the others, and the place of its name, which covers no other."""
+    """A reader's operating point, judged by the others, and the position of its name, which covers no other name."""
 
     name: str
     x: float
@@ -167,7 +167,7 @@ class ReaderPoint:
 
 @dataclass(frozen=True)
 class Panel:
-    """One measure against false positives per image; ticks are places and labels."""
+    """One measure against false positives per image; ticks are positions and labels."""
 
     title: str
     x_ticks: list[tuple[float, str]]
@@ -183,7 +183,7 @@ class Explorer:
 
     left, right, top, bottom = LEFT, RIGHT, TOP, BOTTOM  # The axes' frame
     max_fp: float  # False positives per image at the right end of the axes
-    # False positives per image of the slider's steps, and the step at which it stands at first.
+    # False positives per image of the slider's steps, and its first step.
     steps: list[float]
     start: int
     panels: list[Panel]  # GT sensitivity and image sensitivity
@@ -195,7 +195,7 @@ class Explorer:
 
     @property
     def cursor(self) -> float:
-        """Horizontal place of the operating point at first."""
+        """Horizontal position of the first operating point."""
         return _place_fp(self.steps[self.start], self.max_fp)
 
     @property
@@ -206,7 +206,7 @@ class Explorer:
 
 
 def lay_out_explorer(results: StudyResults) -> Explorer:
-    """Find places and numbers of every model under the study's own treatment of single-reader objects."""
+    """Find positions and numbers of every model under the study's treatment of single-reader objects."""
     shown = _list_shown(results)
     titles, counted = [title for title, _ in shown], [one for _, one in shown]
     steps = _slider_steps(counted[0].test.band)
@@ -309,7 +309,7 @@ def _lay_out_panel(
 
 
 def _place_readers(readers: pd.DataFrame, max_fp: float) -> list[ReaderPoint]:
-    """Find the places of the readers' own operating points; one beyond the axis is left out.
+    """Find the positions of the readers' operating points; those beyond the axis are left out.
 
     Names stand in a column to the right of all points, as near to the height of their point as others let them.
     """
@@ -361,7 +361,7 @@ def _outline_band(band: pd.DataFrame, measure: str, max_fp: float) -> str:
 def _place_points(
     points: pd.DataFrame, measure: str, fp_targets: list[float], max_fp: float
 ) -> list[tuple[float, float]]:
-    """Find the places of the operating points at the FP targets, at the FP per image that they have."""
+    """Find the positions of the operating points at the FP targets, at their actual FP per image."""
     at = points[points["fp_target"].isin(fp_targets)].pivot(
         index="fp_target", columns="measure", values="estimate"
     )

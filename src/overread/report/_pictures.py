@@ -42,7 +42,7 @@ Circle = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Crop:
-    """A square piece of an image and what is drawn on it."""
+    """A square crop of an image and its overlays."""
 
     png: str  # Pixels of 8 bits, grey or in colour, as PNG in base64
     # Where the piece lies in its image.
@@ -63,7 +63,7 @@ class Crop:
 @short_repr()
 @dataclass(frozen=True)
 class Pictures:
-    """Everything on the page that was cut from images; what could not be opened is left out.
+    """Image crops of the page; images that could not be opened are left out.
 
     ``examples`` has the regions of `StudyResults.examples` by image id, ``features`` a low and a high example by name.
     """
@@ -124,7 +124,7 @@ def cut_crop(
     circle: Circle | None = None,
     side: float = 60.0,
 ) -> Crop:
-    """Cut the square around a place; outside the image it is black. Contrast is stretched to the piece."""
+    """Cut the square around a position; outside the image it is black. Contrast is stretched to the piece."""
     n = max(8, round(side / radiograph.mm_per_px))
     column = round(x / radiograph.mm_per_px - n / 2)
     row = round(y / radiograph.mm_per_px - n / 2)
@@ -152,7 +152,7 @@ def _cut_region(radiograph: DomainImage, region: Example) -> Crop:
 
 
 def _gallery_places(gallery: Gallery, thing: str) -> Iterator[_Place]:
-    """Choose the crops of each kind: the first ones, one of a place, few of an image."""
+    """Choose the first crops of each kind, without overlap and with few per image."""
     shown: list[tuple[str, Circle]] = []
     for kind in ("hits", "misses", "false_positives"):
         of_image: Counter[str] = Counter()
@@ -178,12 +178,12 @@ def _cover(row: Any) -> Circle:
 
 
 def _overlap(one: Circle, other: Circle) -> bool:
-    """Tell whether two lie on each other, by the detector's own rule for repeats: within the larger radius."""
+    """Return whether two lie on each other, by the detector's rule for repeats: within the larger radius."""
     return hypot(one[0] - other[0], one[1] - other[1]) < max(one[2], other[2])
 
 
 def _place_object(kind: str, row: Any) -> _Place:
-    """Tell the score of a golden object, if any candidate hits it, and who marked it."""
+    """Caption a consensus object with its score, if any candidate hits it, and its readers."""
     readers = f"{row['n_readers']} of {row['n_readings']} readers"
     score = row["score"]
     told = f"no candidate, {readers}" if pd.isna(score) else f"score {score:.2f}, {readers}"
@@ -192,7 +192,7 @@ def _place_object(kind: str, row: Any) -> _Place:
 
 
 def _place_false_positive(row: Any, thing: str) -> _Place:
-    nodule = f"a real {thing} that nobody marked, " if row["is_nodule"] else ""
+    nodule = f"a real {thing} that no reader marked, " if row["is_nodule"] else ""
     told = f"score {row['score']:.2f}, {nodule}{row['image_id']}"
     return _place_crop("false_positives", row, told, None, _find_circle(row, ""))
 
@@ -218,7 +218,7 @@ def _find_circle(row: Any, prefix: str) -> Circle | None:
 
 
 def _stretch(piece: NDArray[np.float32], percentiles: tuple[float, float]) -> Grey:
-    """Spread the brightness between two percentiles over 8 bits, all colours alike; black where there is no image."""
+    """Spread the brightness between two percentiles over 8 bits, all colours alike; black outside the image."""
     seen = np.isfinite(piece)
     if not seen.any():
         return np.zeros(piece.shape, dtype=np.uint8)

@@ -2,7 +2,7 @@
 
 Every table of the page as a CSV file that is part of the page: a link that works without a network.
 
-What is shown is what is saved. Raw numbers are in ``results.json``.
+The files hold the numbers as shown; raw numbers are in ``results.json``.
 
 One page of several runs of a study, one for each group of labels: first a verdict of each, then a chapter each.
 """
@@ -39,7 +39,7 @@ from overread.report._words import (
 )
 from overread.tables import csv_text, guard_formula
 
-# Spreadsheets take a file without it for one of their own code page.
+# Without it, spreadsheets read a file in their default code page.
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
@@ -110,17 +110,17 @@ def _list_sections(results: StudyResults, pictures: Pictures) -> list[tuple[str,
     every = [
         ("Summary", "summary", True),
         ("Intended use and data", "use", True),
-        ("From files to parts", "flow", True),
+        ("Flow of images", "flow", True),
         ("Performance on unseen patients", "performance", True),
         ("Groups of images", "subgroups", results.subgroups),
         (f"Gallery of {where_measured(results)}", "gallery", has_gallery),
         ("The paper's claims", "paper_claims", list_claims(results)),
         ("Calibration", "calibration", results.models),
         ("Readers", "readers", True),
-        ("Ground truth", "truth", True),
+        ("Merged objects", "truth", True),
         ("Features", "features", True),
         ("Choice of settings", "choice", True),
-        ("As in the paper", "paper", True),
+        ("Results as in the paper", "paper", True),
         ("CLAIM checklist", "claim", True),
     ]
     return [(heading, template) for heading, template, is_there in every if is_there]
@@ -194,16 +194,16 @@ def _importance_text(feature: FeatureWeight) -> str:
 
 
 def _performance(table: PerformanceTable) -> Markup:
-    """Lay out Table 1, which escapes its own names."""
+    """Lay out Table 1, which escapes names."""
     return Markup(format_table(table, "html"))
 
 
 def write_latex(results: StudyResults) -> str:
-    """Write Table 1 as LaTeX: as in the paper, the same of all golden objects, and at the detector's thresholds."""
+    """Write Table 1 as LaTeX: as in the paper, the same of all consensus objects, and at the detector's thresholds."""
     tables = {
-        "As in the paper, of golden objects that some candidate hits.": results.paper.of_reached,
-        "As in the paper, of all golden objects.": results.paper.of_all,
-        "At the thresholds and with the counting of the detector, of all golden objects.": results.table,
+        "As in the paper, for reached consensus objects.": results.paper.of_reached,
+        "As in the paper, for all consensus objects.": results.paper.of_all,
+        "With the thresholds and the counting of the detector, for all consensus objects.": results.table,
     }
     return "\n".join(
         rf"""\begin{{table}}
@@ -227,7 +227,7 @@ def _link_table(html: str, name: str) -> Markup:
 
 
 def _label_svg(document: str, caption: str) -> Markup:
-    """Make an SVG document of ours a part of the page, with a caption for those who cannot see it."""
+    """Embed an SVG document of ours, with a caption for screen readers."""
     drawing = document[document.index("<svg") :]
     return Markup(drawing.replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1))
 
@@ -239,7 +239,7 @@ def _asset(name: str) -> Markup:
 
 @dataclass(frozen=True, eq=False)
 class GroupPart:
-    """A group of the page: its name, and what the page of its own run is made of."""
+    """A group of the page: its name, and the parts of its own page."""
 
     group: str
     results: StudyResults

@@ -37,15 +37,15 @@ from overread.truth import ReaderStatistics
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """Counts of what `overread init` found, held against the images table of the run.
+    """Counts of the files that `overread init` found, compared with the images table of the run.
 
     Attributes
     ----------
-    n_found
+    n_found : int
         Image files in the folder when `init` looked.
-    left_out
+    left_out : dict
         Files that `init` left out, by reason, the commonest first.
-    n_taken_out, n_added
+    n_taken_out, n_added : int
         Files that the images table had then and has no more, and those that it has got since.
     """
 
@@ -66,13 +66,13 @@ class Spread:
 
 @dataclass(frozen=True)
 class Description:
-    """What the images are, as far as files and the images table tell.
+    """Description of the images, from their files and the images table.
 
     Attributes
     ----------
-    numbers
+    numbers : dict
         By what they are: pixel size, width and height in mm, tube voltage, age.
-    counts
+    counts : dict
         Images by value, by column: where the pixel size was read, manufacturer, view, sex, ...
     """
 
@@ -82,7 +82,7 @@ class Description:
 
 @dataclass(frozen=True, eq=False)
 class Subgroup:
-    """The detector at its locked threshold in the groups of test images that a column of the images table makes.
+    """The detector at its locked threshold, by group of test images.
 
     ``table`` has the columns of `overread.froc.performance_by`.
     """
@@ -100,7 +100,7 @@ ClaimAnswer = Literal["yes", "no", "undecided"]
 
 @dataclass(frozen=True)
 class Quarantined:
-    """An image that was given up: its id, the kind of fault, and why."""
+    """A skipped image: its id, the kind of error, and the reason."""
 
     image_id: str
     kind: str
@@ -109,7 +109,7 @@ class Quarantined:
 
 @dataclass(frozen=True)
 class SplitSummary:
-    """Counts of training, validation or test, without quarantined images.
+    """Counts of training, validation or test, without skipped images.
 
     ``n_golden_reached`` counts the golden GTs that at least one candidate hits.
     """
@@ -126,7 +126,7 @@ class SplitSummary:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """What the study is made of; counts include quarantined images, which ``quarantined`` lists.
+    """Counts of the study; they include skipped images, which ``quarantined`` lists.
 
     ``is_simulated`` says that `overread.simulate` made it; ``own_candidates`` and ``own_features`` that it brought
     tables of its own. ``found`` is None where `overread init` did not make the study. ``decisions`` counts what a chair
@@ -171,7 +171,7 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class PaperChoice:
-    """What the paper's rule would choose for the soft model, and the bounds of the rule."""
+    """Choice of the paper's rule for the soft model, and its bounds."""
 
     choice: AlphaChoice
     fp_targets: list[float]
@@ -186,12 +186,12 @@ class FeatureWeight:
 
     Attributes
     ----------
-    name, meaning, words
-        Of the feature, its formula, and what it looks at in words; both are empty for one that is not in the
+    name, meaning, words : str
+        Name and formula of the feature, and what it measures in words; both are empty for one that is not in the
         catalogue.
-    weight
+    weight : float
         Its coefficient; NaN in a model that has none.
-    importance
+    importance : float
         What features are sorted by (`ModelResult.importance_is`).
     """
 
@@ -208,15 +208,15 @@ class SetResult:
 
     Attributes
     ----------
-    n_images, n_gts, n_gts_reached, n_positive_images, n_positive_images_reached
+    n_images, n_gts, n_gts_reached, n_positive_images, n_positive_images_reached : int
         Denominators.
-    curve
+    curve : DataFrame
         Corners of the FROC curve: threshold, fp_per_image and the four measures.
-    band
+    band : DataFrame
         Sensitivities and FP per image on a grid of FP targets with intervals; the threshold is estimated again in
         each replicate. Columns: fp_target, threshold, measure, estimate, lower, upper. The study's FP targets are on
         the grid.
-    figures
+    figures : tuple
         AFROC and wAFROC with intervals; none where there is nothing to find, or no image without a target.
     """
 
@@ -236,19 +236,19 @@ class Counted:
 
     Attributes
     ----------
-    single_reader
+    single_reader : str
         "fp": they are false positives; "ignore": they are nothing.
-    training, out_of_fold, test
+    training, out_of_fold, test : SetResult
         Training + validation in sample, the same by models that did not see the patient, and the test set.
-    locked
+    locked : DataFrame
         Operating points from training + validation carried to the test set: source ("in_sample" or "out_of_fold"),
         fp_target, threshold, measure, estimate, lower, upper; thresholds are fixed in the bootstrap. The rows of
         the measure fp_per_image are the induced FP per image.
-    by_size
+    by_size : DataFrame
         Sensitivity on the test set by size of the GT at the operating point.
-    chance
+    chance : ChanceLevel
         Sensitivities on the test set beside those of candidates moved to other images; None without GTs.
-    thresholds
+    thresholds : str, default='out_of_fold'
         Source of the study's own thresholds, which the detector has.
     """
 
@@ -263,7 +263,7 @@ class Counted:
 
     @property
     def points(self) -> pd.DataFrame:
-        """Rows of ``locked`` at the study's own thresholds."""
+        """Rows of ``locked`` at the study's thresholds."""
         return self.locked[self.locked["source"] == self.thresholds]
 
 
@@ -273,28 +273,28 @@ class ModelResult:
 
     Attributes
     ----------
-    name, title, summary
+    name, title, summary : str
         Name in files and columns ("soft"), in print ("Soft"), and what it is in a sentence.
-    file
+    file : str
         The saved model, relative to the run's folder.
-    parameters
-        Of the estimator.
+    parameters : dict
+        Parameters of the estimator.
     n_features, features, importance_is
-        What it reads, the most important first, and what importance means.
-    intercept
+        Number of features that the model uses; the features, most important first; the meaning of importance.
+    intercept : float
         NaN in a model that has none.
     converged, certificate
-        Whether the fit did what was asked, and its report.
-    choice
-        How its settings were chosen by cross-validation; what differs between them stands first in the table.
+        Whether the fit converged, and its report.
+    choice : SettingChoice
+        How cross-validation chose its settings; the columns that differ come first in the table.
     reader_importance, left_out_readers
-        Of a mixture of readers: weights of the readers with intervals (Figure 5); readers with too few marks.
-    score_map
+        For a mixture of readers: the readers' weights with intervals (Figure 5); readers with too few marks.
+    score_map : str
         How scores become probabilities: "none", "sigmoid", "isotonic" or "rank" (too little to calibrate with).
-    calibration, uncalibrated
-        Of the probabilities of the test set's places against their soft labels, with the map and without it; None where
-        there are ranks and no probabilities. In a nested run, of the outer folds that had enough to calibrate with.
-    counted
+    calibration, uncalibrated : Calibration
+        Calibration of the probabilities of test bags against their soft labels, with and without the map; None if there
+        are ranks and no probabilities. In a nested run, from the outer folds with enough data to calibrate.
+    counted : list of Counted
         Performance under each treatment of single-reader GTs; the study's own choice comes first.
     """
 
@@ -320,16 +320,16 @@ class ModelResult:
 
 @dataclass(frozen=True, eq=False)
 class PaperPerformance:
-    """The models counted as the paper counts, whatever the study's own settings are.
+    """The models counted as in the paper, whatever the settings of the study.
 
     Thresholds are those of the scores in sample, candidates on objects of a single reader are false positives, and
     every candidate counts.
 
     Attributes
     ----------
-    of_reached, of_all
+    of_reached, of_all : PerformanceTable
         Table 1 with sensitivities to the GTs that some candidate hits, as in the paper, and to all; no intervals.
-    training, test
+    training, test : dict
         By title: corners of the FROC curves of training + validation and of the test set.
     """
 
@@ -381,9 +381,9 @@ class CompactClaim:
 
     Attributes
     ----------
-    sensitivity
+    sensitivity : float
         Out-of-fold sensitivity that every model reaches: that of the best setting of the worst of them.
-    n_features
+    n_features : dict
         By model: features in each fold of its sparsest setting that is as sensitive.
     """
 
@@ -438,7 +438,7 @@ class WeightsClaim:
 
 @dataclass(frozen=True, eq=False)
 class Claims:
-    """The paper's claims, asked of this study; None where the run has not what a question is about."""
+    """The paper's claims for this study; None if the run cannot answer one."""
 
     alike: AlikeClaim | None
     compact: CompactClaim | None
@@ -449,18 +449,18 @@ class Claims:
 
 @dataclass(frozen=True, eq=False)
 class Headline:
-    """What kind of figures the run has.
+    """Kind of evaluation: test set or nested cross-validation.
 
     Attributes
     ----------
-    kind
-        "test": of a test set. "nested": of all patients, each scored by models, settings, thresholds and maps that were
-        made without him; the detector is fitted to all patients by the same rule.
-    chosen
-        Of a nested run: the model that each outer fold supports.
-    counted
-        Of a nested run: what was measured of the detector, in each outer fold the model that is supported there; None:
-        the supported model's own.
+    kind : {'test', 'nested'}
+        "test": results from a test set. "nested": results from all patients, each scored by models, settings,
+        thresholds and maps that were made without that patient; the detector is fitted to all patients likewise.
+    chosen : list of str
+        For a nested run: the model that each outer fold supports.
+    counted : Counted
+        For a nested run: performance of the model that each outer fold supports, counted together; None: performance of
+        the supported model.
     """
 
     kind: Literal["test", "nested"]
@@ -470,29 +470,29 @@ class Headline:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What the page says first.
+    """Verdict on the detector: the first statement of the page.
 
     Attributes
     ----------
     model, fp_target
         The supported model, and its operating point: the FP target nearest to ``[evaluation] operating_fp``.
-    sensitivity, lower, upper, fp_per_image, chance
+    sensitivity, lower, upper, fp_per_image, chance : float
         GT sensitivity there on the test set with its interval, the induced FP per image, and the sensitivity of
         candidates moved to other images.
-    n_readers, fewest_objects
-        Readers of ``StudyResults.reader_points`` that the verdict counts: those judged on at least so many objects.
-    n_better, n_worse
+    n_readers, fewest_objects : int
+        Readers of ``StudyResults.reader_points`` that the verdict counts: those with enough objects.
+    n_better, n_worse : int
         How many of them found clearly more, or clearly fewer, than the detector with as many false marks: the interval
         of the difference leaves out 0.
     median_reader, margin
         The reader in the middle of them, by how far each is ahead of the detector; of two in the middle the one further
         ahead; None without readers. The detector keeps up if the lower end of the interval of its difference from this
         reader is not below minus the margin.
-    grade
+    grade : str
         "too small", "chance", "too few readers", "below readers", "undecided" or "among readers".
     wanted_half_width, objects_needed, images_needed
         Golden objects in the test set, and images like these, for an interval of this half-width.
-    better_on_test
+    better_on_test : str
         A model that is better than the supported one on the test set, if there is any.
     """
 
@@ -524,14 +524,14 @@ class Gallery:
     ----------
     model, fp_target, threshold
         The operating point, as the verdict's; NaN where no score reaches it.
-    hits
+    hits : DataFrame
         Golden GTs that are found, highest score first: image_id, the ellipse, n_readers, n_readings, score, and x, y
         and radius of the candidate.
-    misses
+    misses : DataFrame
         Golden GTs that are not, the largest first; the score is missing where no candidate hits them.
-    false_positives
+    false_positives : DataFrame
         Candidates at or above the threshold that hit no GT, highest score first; ``is_nodule`` says that a simulated
-        nodule lies there which nobody marked.
+        nodule lies there that no reader marked.
     """
 
     model: str
@@ -545,45 +545,45 @@ class Gallery:
 @short_repr("supported", "seed", "n_bootstrap", "level", "fp_targets", "models")
 @dataclass(frozen=True, eq=False)
 class StudyResults:
-    """Everything that a run found.
+    """All results of a run.
 
     Attributes
     ----------
-    schema, version
+    schema, version : str
         Of this layout; of the package that wrote it.
-    unit
+    unit : {'mm', 'px', 'percent'}
         Of every length: mm, px, or percent of an image's width.
-    rule
+    rule : str
         What a hit is, in words.
     fp_targets, level, n_bootstrap, seed
-        Of the evaluation.
+        Settings of the evaluation.
     settings, preset_changes
         All settings that the results depend on; those whose values differ from the preset that they name,
         None without one.
     models, skipped_models
         Those that were fitted; and why others that were wanted could not be, by title.
-    headline
+    headline : Headline
         What kind of figures these are. Of a nested run all that is said to be of the test set is of all patients, each
         unseen, on the scale of `overread.froc.to_fp_scale`.
-    reader_points
+    reader_points : DataFrame
         Each reader and the detector in unseen patients, judged by the same objects and rules: reader_id, n_images,
         n_gts, sensitivity, fp_per_image, detector_sensitivity; and difference, detector minus reader, with its
         interval: lower, upper.
-    verdict
-        What the page says first.
+    verdict : Verdict
+        Verdict on the detector: the first statement of the page.
     supported, support
-        Name of the model that out-of-fold scores support, which the detector is: the most compact that cannot be told
-        from the best; and the comparison.
+        Name of the model that out-of-fold scores support, which is the detector: the most compact one that cannot be
+        distinguished from the best; and the comparison.
     table, paper
         Table 1 with the thresholds that the detector has under the study's own counting, and as in the paper.
-    claims
+    claims : Claims
         The paper's claims.
-    comparisons
+    comparisons : list of ModelComparison
         Every two models under both treatments.
-    subgroups
+    subgroups : list of Subgroup
         The supported model in groups of the test images.
-    feature_examples
-        For the features that the page tells in words, a candidate of the test set with a low value and one with a
+    feature_examples : DataFrame
+        For the features that the page describes, a candidate of the test set with a low value and one with a
         high value: feature, end ("low", "high"), image_id, x, y, radius, value.
     """
 
@@ -634,13 +634,13 @@ def read_results(path: Path) -> StudyResults:
     return from_json(StudyResults, record, str(path))
 
 
-# 48 bits: enough to tell the runs of a laboratory apart, short enough to be read out.
+# 48 bits: enough to distinguish the runs of a laboratory, short enough to read out.
 ID_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class RunHead:
-    """What stands at the top of the page."""
+    """Head of the page: study, run, id and date."""
 
     study: str
     run: str

@@ -1,6 +1,6 @@
-"""What a run's page and its model card say in words: sentences, the first screen, the claims, the flow of images.
+"""Sentences of a run's page and model card: first screen, claims, flow of images.
 
-The sentences are macros of the template ``words.txt.j2``; here are their numbers and the records of what has parts.
+The sentences are macros of the template ``words.txt.j2``; this module supplies their numbers and records.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from overread.features import CATALOGUE
 from overread.report._results import FeatureWeight, ModelComparison, ModelResult, StudyResults
 from overread.tables import UNIT_WORDS
 
-# Sizes have no end; the last edge of the default bins, 1000 mm, stands for that.
+# Sizes have no end; the last edge of the default bins, 1000 mm, means no limit.
 NO_LIMIT_MM = 500.0
 # In other units, in which no image is so wide.
 NO_LIMIT = 1e6
-# Features that the page tells in words with examples; the others are folded away.
+# Number of features that the page describes with examples; the others are folded.
 N_TOLD = 5
 # With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
 FEW_IN_GROUP = 20
@@ -37,12 +37,12 @@ MOST_REASONS = 6
 
 
 def tell(what: str, results: StudyResults, *given: Any) -> str:
-    """Say something of a run: fill a macro of ``words.txt.j2``."""
+    """Fill a macro of ``words.txt.j2`` with a run's results."""
     return str(getattr(_read_sentences(), what)(results, *given))
 
 
 def tell_lines(what: str, results: StudyResults) -> list[str]:
-    """Say several things of a run, one for each line of a macro."""
+    """Fill a macro of several sentences; return one per line."""
     return tell(what, results).splitlines()
 
 
@@ -70,12 +70,12 @@ def name_unit(results: StudyResults) -> str:
 
 
 def name_object(results: StudyResults) -> str:
-    """Name what is looked for, where more than "object" is known of it."""
+    """Name the objects of the domain, such as nodule."""
     return domain_of(results.settings).thing
 
 
 def find_crop_side(results: StudyResults) -> float:
-    """Return the side of a crop around a place, in the unit."""
+    """Return the side of a crop around a position, in the unit."""
     return domain_of(results.settings).crop_side(results.settings)
 
 
@@ -90,7 +90,7 @@ def name_range(lowest: int, highest: int) -> str:
 
 
 def is_nested(results: StudyResults) -> bool:
-    """Whether the figures are cross-validated over all patients, for want of a test set."""
+    """Return whether results are cross-validated over all patients, without a test set."""
     return results.headline.kind == "nested"
 
 
@@ -105,14 +105,14 @@ def name_level(results: StudyResults) -> str:
 
 
 class Card(NamedTuple):
-    """A number that matters, and what it is."""
+    """A key number and its label."""
 
     value: str
     label: str
 
 
 def list_cards(results: StudyResults) -> list[Card]:
-    """Give the supported model's locked operating point, and its size."""
+    """List the locked operating point of the detector, and its number of features."""
     model, counted = results.model(results.supported), results.detector
     target, points = results.verdict.fp_target, counted.points
     here: dict[str, Any] = {
@@ -126,8 +126,8 @@ def list_cards(results: StudyResults) -> list[Card]:
             "" if isnan(ends[0]) else f" ({name_level(results)} interval {' to '.join(map(percent, ends))})"
         )
 
-    found = f"of {count(counted.test.n_gts, 'golden object')} in {where_measured(results)} found"
-    images = f"of {count(counted.test.n_positive_images, 'image')} with one found"
+    found = f"sensitivity: of {count(counted.test.n_gts, 'consensus object')} in {where_measured(results)}"
+    images = f"image sensitivity: of {count(counted.test.n_positive_images, 'image')} with a consensus object"
     locked = f"at the {'thresholds' if nested else 'threshold'} locked for {target:g}"
     features = f"{'feature' if model.n_features == 1 else 'features'} in the model {model.title}"
     fps = f"false positives per {'' if nested else 'test '}image, {locked}"
@@ -142,16 +142,16 @@ def list_cards(results: StudyResults) -> list[Card]:
 def describe_preset(name: str, changes: Mapping[str, object]) -> str:
     """Name a preset of the settings and the keys whose values differ from it."""
     changed = ", ".join(f"{key} = {json.dumps(value)}" for key, value in changes.items())
-    return f"{name}; different from it: {changed}" if changed else f"{name}, every key as it has it"
+    return f"{name}; changed: {changed}" if changed else f"{name}, unchanged"
 
 
 def list_facts(results: StudyResults) -> list[list[str]]:
-    """Say what was run on what."""
+    """List the data and settings of the run."""
     return [line.split(" | ", 1) for line in tell_lines("facts", results)]
 
 
 def list_training(results: StudyResults) -> list[str]:
-    """Say what the parts that this study did not train were trained on: the finder, and features that a model reads."""
+    """List the pretrained parts and their training data: the finder, and learned features that a model uses."""
     study, said = results.study, []
     finder = FINDERS.get(results.settings["candidates"].get("finder", ""))
     # Settings of a picture that name no finder still have the default one, which is of chests.
@@ -182,14 +182,14 @@ def name_fp(fp: float) -> str:
 
 
 def tell_direction(feature: FeatureWeight) -> str:
-    """Say what more of a feature does to the score, where it does one thing."""
+    """Say how a high value of a feature changes the score."""
     if isnan(feature.weight):
-        return "The trees use it both ways."
+        return "The trees use both high and low values."
     return f"A high value {'raises' if feature.weight > 0 else 'lowers'} the score."
 
 
 def find_comparisons(results: StudyResults) -> list[ModelComparison]:
-    """Return the comparisons under the study's own treatment of single-reader objects."""
+    """Return the comparisons under the study's treatment of single-reader objects."""
     own = results.models[0].counted[0]
     return [pair for pair in results.comparisons if pair.single_reader == own.single_reader]
 
@@ -201,7 +201,7 @@ def find_mixture(results: StudyResults) -> ModelResult | None:
 
 @dataclass(frozen=True)
 class ClaimLine:
-    """A question, its answer in a word, and what the answer rests on."""
+    """A question, its answer in one word, and the evidence."""
 
     question: str
     answer: str
@@ -209,7 +209,7 @@ class ClaimLine:
 
 
 QUESTIONS = {
-    "alike": "Do the models perform alike?",
+    "alike": "Do the models perform equally well?",
     "compact": "Is Soft the most compact model?",
     "penalty": "Does the penalty control the number of features?",
     "false_positives": "Do false positives rise in unseen patients?",
@@ -256,23 +256,23 @@ class Part:
 
 @dataclass(frozen=True)
 class Answer:
-    """The first thing on the page."""
+    """The first screen of the page."""
 
     headline: str  # One sentence: whether to use the detector
     tone: Tone  # What colour and sign follow from: "good", "limited", "bad" or "unsure"
-    parts: tuple[Part, ...]  # How good it is, against the readers, what next, and what to mind
+    parts: tuple[Part, ...]  # Result, against the readers, next step, cautions
 
 
 def give_answer(results: StudyResults) -> Answer:
-    """Say whether the detector may be used, and what that rests on."""
+    """Give the answer of the first screen."""
     return Answer(
         headline=tell("headline", results),
         tone=TONES[results.verdict.grade],
         parts=(
-            Part("How good", tell("sensitivity", results)),
+            Part("Result", tell("sensitivity", results)),
             Part("Against the readers", tell("readers", results)),
-            Part("What next", tell("next", results)),
-            *(Part("Bear in mind", text) for text in tell_lines("cautions", results)),
+            Part("Next step", tell("next", results)),
+            *(Part("Caution", text) for text in tell_lines("cautions", results)),
         ),
     )
 
@@ -300,7 +300,7 @@ class FlowStep:
     """A box of the chart."""
 
     label: str  # What is counted
-    n: int | None  # How many; None where nobody recorded it
+    n: int | None  # Their number; None if not recorded
     note: str = ""  # What else is to be said, or empty
     # Numbers and reasons of what goes no further.
     left_out: list[tuple[int, str]] = field(default_factory=list)
@@ -326,12 +326,12 @@ def lay_out_flow(results: StudyResults) -> list[FlowStep]:
 def _found_step(results: StudyResults) -> FlowStep:
     found = results.study.found
     if found is None:
-        return FlowStep("image files found", None, "not recorded: the images table was not made by init")
+        return FlowStep("image files found", None, "not recorded, because init did not make the images table")
     left_out = _shorten(found.left_out)
     if found.n_taken_out:
-        left_out.append((found.n_taken_out, "taken out of the images table after init"))
+        left_out.append((found.n_taken_out, "removed from the images table after init"))
     added = (
-        f"{count(found.n_added, 'more file')} put into the images table after init" if found.n_added else ""
+        f"{count(found.n_added, 'more file')} added to the images table after init" if found.n_added else ""
     )
     return FlowStep("image files found by init", found.n_found, added, left_out)
 

@@ -1,5 +1,5 @@
 "use strict";
-// The menu closes when something in it was chosen; on paper everything that is folded away is open.
+// The menu closes after a choice; in print, all folded parts are open.
 document.querySelectorAll("nav a").forEach((link) =>
   link.addEventListener("click", () => { document.getElementById("menu").checked = false; }));
 const folded = [];

@@ -53,7 +53,7 @@ def _files_of_table(root: Path, table: Path) -> list[BackgroundFile]:
     frame = pd.DataFrame(cells.rows, columns=cells.header, dtype=object)
     path_column = next((name for name in PATH_COLUMNS if name in frame), None)
     if path_column is None or not len(frame):
-        raise TableError(f"{table}: needs rows and a column path (or file) that names the backgrounds")
+        raise TableError(f"{table}: needs rows, and a column path (or file) with the backgrounds")
     patient_column = next((name for name in PATIENT_COLUMNS if name in frame), None)
     files = []
     for i, row in enumerate(frame.to_dict(orient="records")):

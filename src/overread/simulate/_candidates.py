@@ -16,7 +16,7 @@ from overread._text import short_repr
 from overread.errors import InvalidInputError
 from overread.simulate._readers import ReaderModel, SeenObject, draw_readings, marks_of_image, reader_panel
 
-# Enough golden objects to fit and test on; chosen, not measured.
+# Enough consensus objects to fit and test on; chosen, not measured.
 SIZE_MM = 350.0
 LESIONS_PER_IMAGE = 0.6
 LOOKALIKES_PER_IMAGE = 0.6
@@ -29,7 +29,7 @@ NOISE_FACTORS = 6
 @short_repr()
 @dataclass(frozen=True)
 class CandidateCohort:
-    """Tables of a study (see the docs on tables), the lesions that are really there, and what only looks like one."""
+    """Tables of a study (see the docs on tables), with the true lesions and the look-alikes."""
 
     images: pd.DataFrame
     readings: pd.DataFrame
@@ -57,9 +57,9 @@ def candidate_cohort(
         Images, one a patient, each read by 4 to 6 of the readers.
     n_features, n_informative
         Features of a candidate, and how many of them say anything about what it lies on.
-    lookalikes_per_image
-        Mean number of things that are no lesions but are marked like faint ones.
-    seed
+    lookalikes_per_image : float, default=LOOKALIKES_PER_IMAGE
+        Mean number of structures that are not lesions but are marked like faint ones.
+    seed : int, default=0
         Source of everything random.
     """
     if n_images < 1 or n_readers < 1 or not 0 <= n_informative <= n_features or n_features < 1 or seed < 0:

@@ -1,12 +1,12 @@
 """One case of a cohort: a background, its nodules and distractors, and what its readers mark.
 
-Put nodules into a radiograph so that nothing but the nodule tells.
+Put nodules into a radiograph so that only the nodule itself reveals them.
 
 On the transmitted side a nodule multiplies by ``1 - contrast * field``: with T = white - pixels, smoothed by 1 mm,
 
     pixels' = pixels + contrast * field * T,
 
-so it is faint over bone and heart and has no seam. T is smoothed because a factor on the noise itself can be told: the
+so it is faint over bone and heart and has no seam. T is smoothed because a factor on the noise itself shows: the
 same classifier finds an AUC of 0.63 with it and of 0.52 without (docs/explanation/simulate.md). Its contrast comes from
 its conspicuity: mean of pixels' - pixels inside the outline over the deviation of the ring from 1.1 to 2.5 radii, of
 the lung pixels only and after a quadratic trend.
@@ -45,7 +45,7 @@ BoolArray = NDArray[np.bool_]
 RING = (1.1, 2.5)
 FEWEST_RING_PIXELS = 30
 LARGEST_CONTRAST = 0.85
-# Without this smoothing a classifier tells inserted nodules (docs/explanation/simulate.md: AUC 0.63 against 0.52).
+# Without this smoothing a classifier recognizes inserted nodules (docs/explanation/simulate.md: AUC 0.63 against 0.52).
 SMOOTHING_MM = 1.0
 # What is measured is clipped to it; set by judgement.
 BLUR_RANGE_MM = (0.4, 1.5)
@@ -199,7 +199,7 @@ class Background:
 
     @cached_property
     def quiet(self) -> NDArray[np.bool_]:
-        """Where noise is measured: lung (or heart) 4 mm inside its border, whose edge is no noise."""
+        """Where noise is measured: lung (or heart) 4 mm inside its border, whose edge is not noise."""
         inside = self.lungs if self.heart is None else self.lungs | self.heart
         size = 2 * round(BORDER_MM / self.mm_per_px) + 1
         kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
@@ -213,7 +213,7 @@ class Background:
 
 @dataclass(frozen=True)
 class CaseDistribution:
-    """Laws of nodules and readers, the mean number of distractors in an image, and a limit to breasts of phantoms."""
+    """Distributions of nodules and readers, mean number of distractors per image, and a limit to breasts."""
 
     nodules: NoduleDistribution | VariedDistribution = field(default_factory=NoduleDistribution)
     readers: ReaderModel = field(default_factory=lambda: ReaderModel(reader_panel(8)))
@@ -280,7 +280,7 @@ def share_behind_bone(background: Background, nodule: Nodule) -> float:
 
 
 def _keep_inside(mark: DrawnMark, shape: tuple[int, ...], mm_per_px: float) -> DrawnMark:
-    """Return the mark with its centre in the image: nobody draws around a point beyond its border.
+    """Return the mark with its centre in the image: no reader draws around a point beyond its border.
 
     What is marked may lie at the border, where the error of the hand would carry the centre out.
     """

@@ -65,7 +65,7 @@ def write_study(
     format: Format = "dicom",
     workers: int = 1,
 ) -> Path:
-    """Write all images, tables and what is known of them."""
+    """Write all images, tables and known facts."""
     if format not in ("dicom", "png") or workers < 1:
         raise InvalidInputError("a study needs the format dicom or png, and at least one worker")
     target = Path(folder)
@@ -108,7 +108,7 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
-    """Whether all files of a line are there with the bytes they were written with."""
+    """Whether all files of a line exist unchanged."""
     return all(
         (folder / path).is_file() and digest_of_file(folder / path) == sha256
         for path, sha256 in entry["files"].items()
@@ -149,7 +149,7 @@ def _write_image(recipe: Recipe, folder: Path, format: Format, number: int) -> d
     return {**made.entry(), "path": written[0], "files": files}
 
 
-LAW_AND_MORE = "a law tells the readers and the nodules itself: give either it, or n_readers and nodules"
+LAW_AND_MORE = "a law sets the readers and the nodules itself: give either a law, or n_readers and nodules"
 
 
 def cohort(
@@ -173,25 +173,25 @@ def cohort(
 
     Parameters
     ----------
-    folder
+    folder : str or Path
         A new folder, or one that the same call began.
     n_images, seed
         Size of the cohort, and the source of everything random.
-    n_readers
+    n_readers : int, optional
         Readers of the cohort; 8 if neither they nor a law are given.
-    backgrounds, images_csv
+    backgrounds, images_csv : str or Path, optional
         Folder of real radiographs to put nodules in, and a table of them (`background_files`). They are taken in
         turn, so that a background may serve several images; these then share their patient. Without a folder every
         image is a phantom.
-    law
+    law : CaseDistribution, optional
         What is drawn, with its readers; the law fitted to the paper's counts if not given.
-    nodules
+    nodules : {'plain', 'varied'}, default='plain'
         What the fitted law draws: plain ones, or six kinds (`VariedLaw`).
-    format
+    format : str, default='dicom'
         ``"dicom"``, or ``"png"`` with 16 bits.
-    grid_mm
+    grid_mm : float, default=GRID_MM
         Side of a pixel.
-    workers
+    workers : int, default=1
         Processes.
 
     Raises
@@ -228,10 +228,10 @@ def picture_cohort(
     ----------
     folder, n_images, seed, workers
         As in `cohort`.
-    n_readers
+    n_readers : int, optional
         Readers, all of whom read every picture; every second one draws rings around clusters. 4 if neither they nor
         a law are given.
-    law
+    law : PictureDistribution, optional
         What is drawn, with its readers.
     """
     if n_images < 1 or seed < 0:
@@ -256,11 +256,11 @@ def benchmark(
 
     Parameters
     ----------
-    name
+    name : str
         ``"nih-240x3"``, which needs its backgrounds, or ``"phantom-1978"``.
     folder, format, workers
         As in `cohort`.
-    backgrounds, images_csv
+    backgrounds, images_csv : str or Path, optional
         Folder of the NIH's images, and the table with their spacing and patients.
     """
     if name not in BENCHMARKS:

@@ -17,7 +17,7 @@ A wider law of nodules: six kinds, each with its own look and place, in images t
     pleural        centred within 3 mm of the lung's border, longer than wide
     retrocardiac   behind the heart, where the background says where that is; else anywhere in the lung
 
-A cohort of this law has another name than those of the plain law: its settings tell them apart.
+A cohort of this law has another name than those of the plain law: its settings distinguish them.
 """
 
 from __future__ import annotations
@@ -90,21 +90,21 @@ class NoduleDistribution:
 
     Parameters
     ----------
-    counts
+    counts : tuple, default=(0.25, 0.375, 0.25, 0.125)
         Probability of 0, 1, 2, ... nodules in an image.
-    diameter_mm
+    diameter_mm : tuple, default=(6.0, 30.0)
         Range; log-uniform.
     exponent, axis_ratio, conspicuity
         Ranges; uniform.
-    spiculated
+    spiculated : float, default=0.25
         Part of the nodules with harmonics 7, 9 and 11 beside 2 to 6.
-    with_spicules
+    with_spicules : float, default=0.0
         Part of the spiculated ones that also have rays.
-    behind_heart
+    behind_heart : float, default=0.0
         Part of the nodules behind the heart, where the background says where that is.
-    texture
+    texture : float, default=0.2
         Relative deviation inside.
-    depth_mm
+    depth_mm : float, default=0.0
         Least distance of a centre from the border of the lung.
     """
 
@@ -276,7 +276,7 @@ def draw_shape(
     blur_mm: float,
     random: np.random.Generator,
 ) -> Nodule:
-    """Nodule at a place with everything but its contrast; numbers as a table with five digits keeps them."""
+    """Nodule at a position, without its contrast; numbers rounded to five digits as in the table."""
     spiculated = random.random() < law.spiculated
     orders = (2, 3, 4, 5, 6, *((7, 9, 11) if spiculated else ()))
     spread = [0.09 / k if k < 7 else 0.05 for k in orders]
@@ -320,7 +320,7 @@ class NoduleKind:
     softness: tuple[float, float] = (0.0, 0.0)
 
 
-# Kinds, shares and ranges were set by judgement; docs/explanation/learned.md tells how far their nodules can be told.
+# Kinds, shares and ranges were set by judgement; docs/explanation/learned.md shows how recognizable their nodules are.
 KINDS = (
     NoduleKind(
         "solid",
@@ -354,7 +354,7 @@ KINDS = (
 class VariedDistribution:
     """How nodules of several kinds are drawn.
 
-    Images are left as they are by default: blurred by up to 0.4 mm and with noise up to 0.5, their texture tells them
+    Images are left as they are by default: blurred by up to 0.4 mm and with noise up to 0.5, their texture reveals them
     from real ones far better than without (docs/explanation/learned.md: AUC 0.86 against 0.65).
     """
 
@@ -393,7 +393,7 @@ def draw_by_law(
 
 
 def find_places(lungs: BoolArray, heart: BoolArray | None, mm_per_px: float) -> dict[str, NDArray[np.int64]]:
-    """Find the pixels where the centre of a nodule may lie, for each place of a kind."""
+    """Find the pixels where the centre of a nodule may lie, for each location of a kind."""
     inside = np.flatnonzero(lungs)
     behind = inside[:0] if heart is None else np.flatnonzero(heart)
     return {
@@ -404,7 +404,7 @@ def find_places(lungs: BoolArray, heart: BoolArray | None, mm_per_px: float) -> 
 
 
 def lung_depth(lungs: BoolArray, mm_per_px: float) -> NDArray[np.float32]:
-    """Distance of every pixel of the lungs from their border, in mm; the image's own border is no border of a lung."""
+    """Distance of every pixel of the lungs from their border, in mm; the image border is not a lung border."""
     widened = cv2.copyMakeBorder(lungs.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_REPLICATE)
     depth = cv2.distanceTransform(widened, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)[1:-1, 1:-1]
     return np.asarray(depth * mm_per_px)

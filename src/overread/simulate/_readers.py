@@ -1,4 +1,4 @@
-"""Readers who disagree: who reads which image, who sees which object, and what ellipse each draws.
+"""Readers who disagree: which images they read, which objects they see, and which ellipses they draw.
 
 Reader r marks object o with probability Phi(level_o + skill_r - threshold_r). The level is shared by all readers:
 
@@ -32,13 +32,13 @@ from overread.simulate.picture._lesions import Cluster, Label
 
 Place = Callable[[np.random.Generator], tuple[float, float]]
 
-# Diameters of private false marks, uniform; chosen: the paper tells no sizes.
+# Diameters of private false marks, uniform; chosen: the paper gives no sizes.
 FALSE_MARK_MM = (8.0, 25.0)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """One reader's way."""
+    """Parameters of one simulated reader."""
 
     reader_id: str
     skill: float = 0.0  # Added to the level of every object: what this reader sees that others miss
@@ -50,7 +50,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class ReaderModel:
-    """Readers, what they respond to, and how steady their hands are; see the module for the formulas."""
+    """Simulated readers: responses and precision of drawing; see the module for the formulas."""
 
     readers: tuple[Reader, ...]
     # Number of readings of an image, and how often.
@@ -99,7 +99,7 @@ class ReaderModel:
 
 @dataclass(frozen=True)
 class SeenObject:
-    """What readers may mark: an id, a place, a size, and the level that all readers share."""
+    """An object that readers may mark: id, position, size, and the level that all readers share."""
 
     object_id: str
     x_mm: float
@@ -167,15 +167,15 @@ def marks_of_image(
 
     Parameters
     ----------
-    objects
+    objects : sequence of SeenObject
         Nodules and distractors.
-    reader_ids
+    reader_ids : sequence of str
         Who reads the image.
-    model
+    model : ReaderModel
         The readers.
-    place
+    place : Place
         Gives the place (x, y in mm) of a private false mark.
-    random
+    random : Generator
         Source of randomness.
     """
     by_id = {reader.reader_id: reader for reader in model.readers}
@@ -237,7 +237,7 @@ def draw_ellipse(
 SPLITS = (0.9, 0.08)
 RING_MARGIN = 1.12
 FALSE_DIAMETER_PX = (6.0, 30.0)
-# Confidence by the level above a reader's threshold, which he judges with this error.
+# Confidence by the level above a reader's threshold, which the reader judges with this error.
 CONFIDENCE_STEPS = (0.4, 1.4)
 CONFIDENCES = (0.25, 0.6, 1.0)
 CONFIDENCE_ERROR = 0.5

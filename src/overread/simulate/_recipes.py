@@ -53,7 +53,7 @@ from overread.simulate.picture._phantom import SHAPE, PicturePhantom, develop, p
 
 Format = Literal["dicom", "png"]
 
-# From the lowest bit on, as docs/explanation/simulate.md tells.
+# From the lowest bit on, see docs/explanation/simulate.md.
 ANATOMY_BITS = ("left_lung", "right_lung", "ribs", "clavicles", "heart", "mediastinum")
 PHANTOM_NAME = "phantom "
 PHANTOM_GRID_MM = 0.7
@@ -100,7 +100,7 @@ class MadeImage:
         return image, *known
 
     def entry(self) -> dict[str, Any]:
-        """All that the tables need of it beside its path."""
+        """Values for the tables, without the path."""
         return {"image_id": self.image_id, "patient_id": self.patient_id, **self.facts, **self.rows}
 
 
@@ -112,7 +112,7 @@ class Recipe(Protocol):
         """Number of images."""
 
     def settings(self) -> dict[str, Any]:
-        """Everything the images depend on, to tell one cohort from another."""
+        """Everything the images depend on, to distinguish cohorts."""
 
     @property
     def layout(self) -> FolderLayout:
@@ -262,7 +262,7 @@ def records(table: pd.DataFrame) -> Rows:
     return [{str(k): v for k, v in row.items()} for row in table.to_dict(orient="records")]
 
 
-# From the lowest bit on, as docs/explanation/simulate.md tells.
+# From the lowest bit on, see docs/explanation/simulate.md.
 PICTURE_ANATOMY_BITS = ("field", "vessels", "disc")
 LABELS: tuple[Label, ...] = ("bright", "dark")
 

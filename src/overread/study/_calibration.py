@@ -1,6 +1,6 @@
-"""From a model's score to a probability that can be read as one, and which images a detector was trained on.
+"""Map a model's scores to calibrated probabilities, and record the images that a detector was trained on.
 
-A model is fitted to tell candidates apart, under a penalty and on patients it has seen; its own probabilities are
+A model is fitted to separate candidates, under a penalty and on patients it has seen; its own probabilities are
 therefore often too timid or too sure. The map is fitted to out-of-fold scores and soft labels of places, on whose
 scale the probabilities are.
 """
@@ -56,20 +56,20 @@ class ScoreCalibration:
         if not np.isfinite(np.asarray(numbers, dtype=np.float64)).all():
             raise ModelFileError("score map: a number is not finite")
         if len(self.scores) != len(self.probabilities) or (self.method == "isotonic" and not self.scores):
-            raise ModelFileError("score map: scores and probabilities are no points")
+            raise ModelFileError("score map: scores and probabilities are not points")
         if any(not 0 <= one <= 1 for one in self.probabilities):
             raise ModelFileError("score map: a probability is not between 0 and 1")
-        # A map that falls would put places in another order than their scores do.
+        # A falling map would order candidates differently from their scores.
         if self.slope < 0 or any(np.any(np.diff(one) < 0) for one in (self.scores, self.probabilities)):
             raise ModelFileError("score map: it falls")
 
     @property
     def is_probability(self) -> bool:
-        """Whether its values can be read as probabilities; else they only put places in order."""
+        """Whether its values are probabilities; otherwise they only rank."""
         return self.method != "rank"
 
     def apply(self, scores: ArrayLike) -> Floats:
-        """Return the probability of each score; of a "rank" map the model's own, which only orders."""
+        """Return the probability of each score; for a "rank" map the model's value, which only ranks."""
         values = np.clip(np.asarray(scores, dtype=np.float64), -700, 700)
         if self.method == "sigmoid":
             return np.asarray(expit(np.clip(self.slope * values + self.intercept, -700, 700)))
@@ -130,7 +130,7 @@ MOST_IMAGES = 2_000_000
 
 @dataclass(frozen=True)
 class TrainingFingerprints:
-    """Images that were seen, told by what they show and by nothing that names them.
+    """Fingerprints of the training images: they identify content and contain no names.
 
     A fingerprint is the beginning of SHA-256(salt, hash of the pixels). The salt, SHA-256 of all sorted hashes, differs
     from one set of images to another, so that the lists of two detectors cannot be laid beside each other. Only who has

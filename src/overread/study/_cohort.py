@@ -230,7 +230,7 @@ class Cohort(Split):
 
     @property
     def unseen(self) -> Split:
-        """Images that the figures are about: the test set; where there is none, all, each scored unseen."""
+        """Images of the evaluation: the test set, or all images if there is none, each scored unseen."""
         return self.split("training", "validation") if self.is_nested else self.split("test")
 
 

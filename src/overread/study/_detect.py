@@ -52,7 +52,7 @@ ROW_TYPES = {
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is asked of a detector at an operating point of ``fp`` false positives per image.
+    """A request to a detector at an operating point of ``fp`` false positives per image.
 
     ``documents`` prepares DICOM documents, ``masks`` is the folder of a region's masks, ``n_threads`` work on one image
     (None: as many as there are processors).
@@ -76,7 +76,7 @@ class Request:
 def detect_image(
     request: Request, path: Path, mm_per_px: tuple[float, float] | None
 ) -> tuple[DomainImage, pd.DataFrame, ImageReport | None]:
-    """Image, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
+    """Return the image, its candidates with a column ``shown``, and its part of a requested document."""
     model = request.detector
     radiograph = model.read_image(path, mm_per_px=mm_per_px, masks=request.masks)
     candidates, _ = plain(model.detect(radiograph, n_threads=request.n_threads))
@@ -99,7 +99,7 @@ class DetectionPipeline:
 
     @classmethod
     def load(cls, *, detector: str, draw: bool, masks: str | None, **asked: Any) -> DetectionPipeline:
-        """Build it from plain values, as `spec` tells them."""
+        """Build the pipeline from the plain values of `spec`."""
         request = Request(
             Detector.from_bytes(detector.encode(), "detector"),
             masks=None if masks is None else Path(masks),
@@ -147,7 +147,7 @@ ImageRecord: TypeAlias = dict[str, Any]
 
 
 def read_work(work: bytes) -> tuple[ImageRecord, bytes]:
-    """Read what was found in an image, and the PNG file of its picture, empty where none was wanted."""
+    """Read the detections of an image, and its PNG picture (empty if not requested)."""
     frame = read_frame(io.BytesIO(work).read)
     assert frame is not None, "whole bytes of a pipeline"
     found, picture = frame
@@ -179,7 +179,7 @@ FEWEST_FOR_WORKERS = 32
 
 @dataclass(frozen=True, eq=False)
 class FoundMarks:
-    """Rows of the table and part of a document of one image; whether it was trained on (None: nobody knows)."""
+    """Rows of the table and part of a document of one image; whether it was trained on (None: unknown)."""
 
     path: Path
     rows: pd.DataFrame
@@ -188,14 +188,14 @@ class FoundMarks:
 
 
 def choose_workers(given: int | None, n_images: int) -> int:
-    """Choose the number of processes: as given, else one a processor where there are images enough."""
+    """Choose the number of processes: as given, else one per processor if there are enough images."""
     if given is not None:
         return given
     return count_processors() if n_images >= FEWEST_FOR_WORKERS else 1
 
 
 class Batch:
-    """Images that a detector goes through; a journal remembers what was found, and the same request goes on from it.
+    """Images for a detector; a journal stores the results, so an interrupted request continues.
 
     ``pictures`` are files to draw images with their detections to; with one worker this process works. ``bad`` has the
     reasons by image that could not be used, ``seconds`` is the time of the images done now.
@@ -265,7 +265,7 @@ class Batch:
             yield from work_twice(executor, tasks)
 
     def _keep(self, journal: Journal, task: ImageTask, work: bytes) -> ImageRecord:
-        """Write the picture, then the record: one that is there has all of its results."""
+        """Write the picture, then the record, so that a record always has all of its results."""
         record, drawn = read_work(work)
         picture = self._pictures.get(Path(task.path))
         if picture is not None:
@@ -277,7 +277,7 @@ class Batch:
 
 
 def make_task(path: Path, mm_per_px: tuple[float, float] | None) -> ImageTask:
-    """Task of one image; without a digest where its file cannot be read, of which its reader will say why."""
+    """Make the task of one image; without a digest if its file cannot be read."""
     try:
         digest = digest_of_file(path)
     except StorageError:
@@ -286,18 +286,18 @@ def make_task(path: Path, mm_per_px: tuple[float, float] | None) -> ImageTask:
 
 
 def _tell_fault(path: Path, fault: Fault) -> str:
-    """Say why an image could not be used."""
+    """Give the reason why an image could not be used."""
     reason = fault.reason.removeprefix("the image: ")
     return f"{path}: {reason}" if fault.kind == "image" else f"{path}: failed: {reason}"
 
 
 def _key_of(task: ImageTask) -> str:
-    """Key of an image: where it is, what is in it, and what was said of its size."""
+    """Key of an image: path, content and given pixel size."""
     return digest_of_value([task.path, task.sha256, task.mm_per_px])
 
 
 def found_of(path: Path, record: ImageRecord) -> FoundMarks:
-    """Results as a record tells them, fresh or remembered, so that both give the same bytes."""
+    """Rebuild results from a record, new or stored; both give the same bytes."""
     report, document = record["report"], None
     if report is not None:
         marks = pd.DataFrame(report["marks"])

@@ -82,36 +82,36 @@ class Explanation:
 @short_repr("name", "domain", "limit", "operating_points", "trained_on")
 @dataclass(frozen=True, eq=False)
 class Detector:
-    """A fitted model with everything that is needed to run it on a new image.
+    """A fitted model with all that a new image needs.
 
     Parameters
     ----------
-    name
-        Of the model: "Soft", "B1", ...
-    model
+    name : str
+        Name of the model: "Soft", "B1", ...
+    model : BagClassifier
         A model of bags, fitted on features of this package.
-    score_map
+    score_map : ScoreCalibration
         From its scores to probabilities, fitted out of fold.
-    operating_points
+    operating_points : tuple
         By rising number of false positives.
-    domain
+    domain : Domain
         Kind of its images: how they are read, searched and measured.
-    limit
+    limit : int
         Most candidates of an image.
-    repeats
+    repeats : str
         "suppress": of detections that lie on each other the strongest is shown; thresholds were locked so. "count":
         all are.
-    trained_on
+    trained_on : str
         What it was trained on, in words without names.
-    verdict
+    verdict : str, default=''
         Whether it may be used, and how good it was in unseen patients of its study; empty in files that were made
         before detectors carried it.
-    seen
+    seen : TrainingFingerprints, optional
         Fingerprints of the images it was trained on; None where it does not say.
-    means
+    means : tuple, optional
         Average of each of `features` over the candidates it was trained on; None where it does not say.
-    operating_fp
-        False positives per image at which it works unless told otherwise; None where it does not say.
+    operating_fp : float, optional
+        Default number of false positives per image; None if the file does not set it.
 
     Raises
     ------
@@ -190,7 +190,7 @@ class Detector:
         return self.domain.unit
 
     def was_trained_on(self, radiograph: DomainImage) -> bool | None:
-        """Whether an image that shows the same was trained on, whatever its format; None where nobody can tell."""
+        """Whether the same image content was used for training, in any format; None if unknown."""
         if self.seen is None or radiograph.pixel_hash is None:
             return None
         return radiograph.pixel_hash in self.seen
@@ -202,11 +202,11 @@ class Detector:
 
         Parameters
         ----------
-        path
+        path : Path
             The file.
-        mm_per_px
+        mm_per_px : tuple, optional
             Size of a pixel (x, y) where the file does not state it.
-        masks
+        masks : Path, optional
             Folder of masks, where the detector's region comes from masks.
         """
         mask = find_mask(masks, path) if masks is not None and self.domain.needs_masks else None
@@ -246,14 +246,14 @@ class Detector:
 
         Parameters
         ----------
-        radiograph
+        radiograph : DomainImage
             As `read_image` gives it.
-        candidates
+        candidates : DataFrame, optional
             Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm (or in the unit of the detector);
             None: ours.
-        regions
+        regions : object, optional
             What the domain finds in the image first, where it is known already: the anatomy of a chest.
-        n_threads
+        n_threads : int, optional
             Threads that compute features; None: as many as there are processors.
 
         Returns
@@ -276,9 +276,9 @@ class Detector:
 
         Parameters
         ----------
-        radiograph
+        radiograph : DomainImage
             As `read_image` gives it.
-        candidate_id
+        candidate_id : str, optional
             As in `detect`, with or without the zeros in front; None: the candidate with the highest score.
 
         Raises
@@ -454,7 +454,7 @@ def _content_of(path: Path) -> bytes:
         return read_capped(
             path,
             LARGEST_FILE,
-            lambda _: ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is no detector"),
+            lambda _: ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is not a detector"),
         )
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise ModelFileError(

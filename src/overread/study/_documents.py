@@ -79,7 +79,7 @@ def _name_marks(found: pd.DataFrame) -> pd.Series[str]:
 
 
 def refuse_other_than_dicom(files: Sequence[Path]) -> None:
-    """Say at once that only DICOM images can have a document."""
+    """Refuse images other than DICOM, which cannot have a document."""
     for path in files:
         if path.suffix.lower() in IMAGE_ENDINGS and path.suffix.lower() not in DICOM_ENDINGS:
             raise UsageError(
@@ -89,7 +89,7 @@ def refuse_other_than_dicom(files: Sequence[Path]) -> None:
 
 @dataclass(frozen=True)
 class Documents:
-    """Which documents are written; ``anonymous`` leaves out what names a patient, ``mode`` is their permissions."""
+    """Documents to write; ``anonymous`` leaves out patient identifiers, ``mode`` sets file permissions."""
 
     sr: bool = False
     gsps: bool = False

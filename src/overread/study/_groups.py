@@ -1,6 +1,6 @@
-"""Groups of labels: a run of its own for each, beside each other, and one page that joins them.
+"""Groups of labels: one run for each, and one page for all.
 
-A run ``main`` of the groups ``exudates`` and ``red`` is made of the runs ``main-exudates`` and ``main-red``, each with
+A run ``main`` of the groups ``exudates`` and ``red`` joins the runs ``main-exudates`` and ``main-red``, each with
 truth, candidates, models, detector and page. The folder ``main`` holds the page of all and ``groups.json``, which names
 them.
 """
@@ -18,7 +18,7 @@ from overread.study._settings import Settings
 from overread.study._store import json_bytes
 
 GROUPS_FILE = "groups.json"
-"""In the folder of a run of several groups: folder of each group's run, beside it."""
+"""File in the folder of a run of several groups that names the run of each group."""
 
 
 def split_groups(settings: Settings) -> dict[str, Settings]:

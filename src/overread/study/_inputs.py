@@ -172,7 +172,7 @@ def _read_decisions(folder: Path, name: str | None, images: pd.DataFrame) -> Has
     if name is None:
         if (folder / ADJUDICATION_FILE).is_file():
             warnings.warn(
-                f"{folder / ADJUDICATION_FILE} is there and not used (to use a chair's decisions, set"
+                f"{folder / ADJUDICATION_FILE} exists but is not used (to use a chair's decisions, set"
                 f' adjudication = "{ADJUDICATION_FILE}" under [inputs] in study.toml)',
                 DataWarning,
                 stacklevel=2,
@@ -237,7 +237,7 @@ def _refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Pat
 
 
 def _refuse_cells(cells: pd.Series[str], wrong: pd.Series[bool], path: Path, said: str) -> None:
-    """Refuse the first cell of a column that is wrong, naming its row and what it holds."""
+    """Refuse the first invalid cell of a column; the message has row and value."""
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise TableError(f"{path}, row {row + 2}, column {cells.name}: {cells.iloc[row]!r} {said}")

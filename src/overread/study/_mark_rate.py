@@ -1,4 +1,4 @@
-"""Marks per image that a detector makes here, beside those it made where its threshold was locked."""
+"""Marks per image of a detector on new images, compared with those where its threshold was locked."""
 
 from __future__ import annotations
 

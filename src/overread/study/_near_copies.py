@@ -17,7 +17,7 @@ from overread.tables import ColumnTable
 # Correlation of two sketches that makes one a copy of the other. Two patients of NIH reach 0.67, two of 250 phantoms
 # 0.76; copies stay above 0.9 but for larger crops (benchmarks.near_copies).
 LEAST_LIKENESS = 0.88
-# Two images alone have no third that tells what all images of the study have in common.
+# Two images are too few to find what all images of the study have in common.
 LEAST_TO_CENTRE = 3
 ROWS_AT_ONCE, COLUMNS_AT_ONCE = 1024, 8192
 # More pairs than this are not listed; those of the first images come first.
@@ -127,7 +127,7 @@ def refuse_copies(
     raise LeakageError(
         f"{what} in two parts: image {one!r} is in {parts[one]!r}, image {other!r} in {parts[other]!r}{more}; look at "
         f"{first}, then put them in one part (overread init {shell_word(folder)} {joined}), leave one out (--drop), or "
-        "say that they are of different patients (--different in place of --same-patient)"
+        "say that they are of different patients (--different instead of --same-patient)"
     )
 
 

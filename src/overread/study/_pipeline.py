@@ -18,7 +18,7 @@ OWN_FACTORY = "overread.domains:image_pipeline"
 
 
 class Pipeline(Protocol):
-    """Works on images one by one; has no memory of earlier ones."""
+    """Processes images one by one, each independent of the others."""
 
     candidate_version: str
     """Changes whenever the same image would give other candidates; options of the pipeline count."""
@@ -51,14 +51,14 @@ class Versions:
 
 @dataclass(frozen=True)
 class PipelineSpec:
-    """Where a pipeline is made: ``"module:function"``, called with plain options."""
+    """Factory of a pipeline: ``"module:function"``, called with plain options."""
 
     factory: str = OWN_FACTORY
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def own(cls, settings: Settings) -> PipelineSpec:
-        """Return the package's own pipeline under a study's settings."""
+        """Return the built-in pipeline with a study's settings."""
         plain = settings.to_plain()
         return cls(
             options={
@@ -71,7 +71,7 @@ class PipelineSpec:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the package's own: only then can a detector do on new images what was done here."""
+        """Whether it is the built-in pipeline: only then can a detector process new images in the same way."""
         return self.factory == OWN_FACTORY
 
     @property

@@ -1,4 +1,4 @@
-"""Presets: values that take the place of the defaults of ``study.toml``, under one name.
+"""Presets: named sets of values that replace the defaults of ``study.toml``.
 
 The preset "paper" is what Stainvas, Manevitch and Leichter did, as far as they say it; docs/reference/paper_to_code.md
 sets it beside our defaults. Every value is that of a key, so that a study moves from the paper to the defaults one key

@@ -151,18 +151,18 @@ LIBRARIES = (
 @short_repr("folder", "n_images", "n_quarantined", "done", "skipped")
 @dataclass(frozen=True)
 class RunReport:
-    """How a run ended.
+    """Result of a run.
 
     Attributes
     ----------
-    folder
+    folder : Path
         ``STUDY/runs/NAME``.
-    done, skipped
+    done, skipped : list of str, optional
         Stages that were done now, and those that were still valid.
-    n_images, n_quarantined
+    n_images, n_quarantined : int, default=0
         Images of the study, and how many of them were skipped.
-    groups
-        Of a run of several groups of labels: how the run of each ended; `folder` then holds the page that joins them.
+    groups : dict, optional
+        For a run of several groups of labels: how the run of each group ended; `folder` then holds the joint page.
     """
 
     folder: Path
@@ -181,25 +181,25 @@ def run_study(
     execution: Mapping[str, object] | None = None,
     pipeline: PipelineSpec | None = None,
 ) -> RunReport:
-    """Run a study from its folder; what an earlier run finished and what still holds is not done again.
+    """Run a study from its folder; stages that an earlier run finished and that are still valid are skipped.
 
     Parameters
     ----------
-    study
+    study : Path
         Folder with ``study.toml``, the tables and the images.
-    name
+    name : str, default='main'
         Name of the run: files go to ``STUDY/runs/NAME``.
-    seed
-        In place of the seed of the settings.
-    execution
-        In place of keys of ``[execution]``: executor, workers, scheduler, batch, memory_mb.
-    pipeline
-        In place of the package's own work on an image; such a run makes no detector.
+    seed : int, optional
+        Replaces the seed of the settings.
+    execution : mapping, optional
+        Replaces keys of ``[execution]``: executor, workers, scheduler, batch, memory_mb.
+    pipeline : PipelineSpec, optional
+        Replaces Overread's processing of an image; such a run makes no detector.
 
     Raises
     ------
     OverreadError
-        Of the kinds in `overread.errors`; what was finished before stays finished.
+        Any of the kinds in `overread.errors`; finished stages stay valid.
     """
     settings = _merge_execution(read_settings(study / "study.toml", seed=seed), execution or {})
     _check_name(name)
@@ -223,18 +223,18 @@ def find_study_candidates(
     execution: Mapping[str, object] | None = None,
     pipeline: PipelineSpec | None = None,
 ) -> RunReport:
-    """Do the stages of a run up to candidates and their features, and fit no model.
+    """Run the stages up to candidates and features; fit no model.
 
     What a run of that name did is kept, and what is done here a later `run_study` keeps.
     """
     settings = _merge_execution(read_settings(study / "study.toml"), execution or {})
     if len(settings.labels.groups) > 1:
-        raise UsageError(f"{study}: has several groups of labels, and each has candidates of its own")
+        raise UsageError(f"{study}: has several groups of labels, each with its own candidates")
     return _run_one(study, settings, _check_name(name), pipeline, last="candidates")
 
 
 def list_reports(report: RunReport) -> dict[str, RunReport]:
-    """Return how the run of each group ended; of a run without groups its own report, under no name."""
+    """Return how the run of each group ended; for a run without groups its report, with an empty name."""
     return report.groups or {"": report}
 
 
@@ -257,12 +257,12 @@ def _run_one(
         finally:
             close_shared_clients()
         say(f"the run took {duration(time.monotonic() - started)}")
-        log.write(f"run ends: {report.n_quarantined} of {report.n_images} images quarantined")
+        log.write(f"run ends: {report.n_quarantined} of {report.n_images} images skipped")
     return report
 
 
 def _merge_execution(settings: Settings, given: Mapping[str, object]) -> Settings:
-    """Put options of the call in place of the study's own."""
+    """Replace settings of the study by options of the call."""
     try:
         execution = Execution.model_validate({**settings.execution.model_dump(), **given})
     except ValidationError as error:
@@ -422,7 +422,7 @@ class Runner:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             result = work()
-        # A library's words about its own numbers, such as a division by zero, tell a user nothing.
+        # A library's words about its own numbers, such as a division by zero, do not help a user.
         told = [one for one in caught if issubclass(one.category, UserWarning)]
         for warning in {str(one.message): one for one in told}.values():
             say(f"warning: {name}: {warning.message}")

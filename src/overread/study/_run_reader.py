@@ -28,7 +28,7 @@ class Run:
 
     Parameters
     ----------
-    root
+    root : Path
         ``STUDY/runs/NAME``.
     """
 
@@ -98,7 +98,7 @@ class Run:
         return matched
 
     def threshold(self, model: str, fp_target: float, *, source: str | None = None) -> float | None:
-        """Return the detector's locked threshold under the study's own treatment; None where nothing is shown."""
+        """Return the detector's locked threshold under the study's treatment; None if no candidate is shown."""
         points = read_json(self._folder.readable("operating_points.json"))
         settings = self.settings
         wanted = (model, source or settings.evaluation.thresholds, settings.hits.single_reader, fp_target)
@@ -117,7 +117,7 @@ class Run:
         return sort_gallery(model, cohort, scores, objects, point=(float("nan"), threshold))
 
     def image_path(self, image_id: str) -> Path:
-        """Return the file of an image, which only the study's own table names."""
+        """Return the file of an image, from the study's table."""
         images = self._study_images
         if "path" not in images or image_id not in images.index or not images.loc[image_id, "path"]:
             raise InvalidInputError(f"{self.study}: the images table has no file of image {image_id!r}")

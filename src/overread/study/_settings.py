@@ -1,4 +1,4 @@
-"""Settings of a study: what ``study.toml`` may say, what is meant where it says nothing, and the file `init` writes."""
+"""Settings of a study: the keys of ``study.toml``, their defaults, and the file that `init` writes."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ Weights = Annotated[list[float], Field(min_length=3, max_length=3)]
 
 
 class Region(Section):
-    """Where in an image objects are looked for.
+    """Part of an image that is searched for objects.
 
     Attributes
     ----------
     kind
-        chest: the lungs of a chest radiograph. field_of_view: the largest bright area of any picture. masks: what the
-        images' mask files leave. all: the whole picture.
+        chest: the lungs of a chest radiograph. field_of_view: the largest bright area of another image. masks: the area
+        in the images' mask files. all: the whole image.
     """
 
     kind: str = "chest"
@@ -81,33 +81,33 @@ class Region(Section):
 
 
 class Units(Section):
-    """In which unit lengths are counted.
+    """Unit of all lengths.
 
     Attributes
     ----------
     unit
-        mm; px: pixels; percent: per cent of an image's width. Marks are converted to it, and full_size, min_semi_axis,
-        margin, max_distance, size_bins, smallest and largest are in it. px and percent need no size of a pixel; a chest
-        needs mm.
+        mm, px (pixels) or percent (per cent of the image width). Marks are converted to it; full_size, min_semi_axis,
+        margin, max_distance, size_bins, smallest and largest are in it. px and percent need no pixel size; chest
+        radiographs need mm.
     """
 
     unit: LengthUnit = "mm"
 
 
 class Images(Section):
-    """How pictures other than chest radiographs are read.
+    """How images other than chest radiographs are read.
 
     Attributes
     ----------
     plane
-        What is searched of a colour picture: luminance, red, green, blue, red_green (r - g), yellow_blue
+        Plane of a colour image that is searched: luminance, red, green, blue, red_green (r - g), yellow_blue
         ((r + g) / 2 - b), or weights of red, green and blue such as [0.0, 1.0, 0.5].
     stain
-        Absorbance of a stain in red, green and blue: what is searched is then how much of it there is.
+        Absorbance of a stain in red, green and blue. If set, the amount of this stain is searched instead of a plane.
     colour
-        Whether features are of all colours; without this key: whether the first image has colours.
+        Whether features are computed from all colours. Without this key: yes if the first image is in colour.
     masks
-        Folder of the masks, whose files are named as their images; without this key: the column mask of the images
+        Folder of mask files that have the names of their images. Without this key: the column mask of the images
         table.
     """
 
@@ -119,11 +119,11 @@ class Images(Section):
     @model_validator(mode="after")
     def _one_plane(self) -> Images:
         if self.stain is not None and self.plane != "luminance":
-            raise ValueError("plane and stain both say what is searched (give one of them)")
+            raise ValueError("plane and stain exclude each other (set one of them)")
         for name in ("plane", "stain"):
             value = getattr(self, name)
             if isinstance(value, list) and not any(value):
-                raise ValueError(f"{name} has three zeros (give at least one other number)")
+                raise ValueError(f"{name} has three zeros (at least one number must not be 0)")
         return self
 
 
@@ -149,16 +149,16 @@ else:
 
 
 class Labels(LabelSection):
-    """How marks become labels, and which labels of marks belong together.
+    """How marks become soft labels, and which categories of marks belong together.
 
     Attributes
     ----------
     reader_weights
-        Whether a bag counts by the share of readers who read its image (a_mu of the paper's appendix); otherwise all
-        bags count the same.
+        Whether a bag is weighted by the share of readers who read its image (a_mu in the paper's appendix). If false,
+        all bags have the same weight.
     groups
-        Labels of marks that are one kind of object, by the name of the kind; each group gets truth, models and a
-        detector of its own, and one page joins them. Empty: all marks are one kind. For example
+        Groups of mark labels, by name. Each group gets its own objects, models and detector; one page shows all groups.
+        Empty: all marks belong to one kind of object. For example
         {exudates = ["Hard_exudates"], red = ["Haemorrhages", "Red_small_dots"]}.
     """
 
@@ -175,7 +175,7 @@ class Labels(LabelSection):
             for label in labels:
                 if taken.setdefault(label, name) != name:
                     raise ValueError(
-                        f"the label {label!r} is in {taken[label]} and in {name}; it can be in one"
+                        f"the label {label!r} is in the groups {taken[label]} and {name} (keep it in one)"
                     )
         return groups
 
@@ -185,19 +185,19 @@ class Labels(LabelSection):
 
 
 class OwnTables(Section):
-    """Tables that take the place of a stage, relative to the study's folder.
+    """Tables that replace a stage of the run; paths are relative to the study folder.
 
     Attributes
     ----------
     candidates
         Your own candidates: image_id, candidate_id, x_mm, y_mm, radius_mm (or _px, _percent), response.
     features
-        Your own features of these candidates: image_id, candidate_id, one column a feature.
+        Your own features of these candidates: image_id, candidate_id and one column per feature.
     adjudication
-        A chair's decisions on objects that readers disagree about, as the reading room writes them: lesions become
-        golden with probability 1, what is none goes. The marks stay as they are.
+        A chair's decisions on objects on which readers disagree, as the reading room writes them. Lesions become
+        consensus objects with probability 1; objects judged not to be lesions are removed. Marks do not change.
     derive_readings
-        Without a readings table, take a reader to have read just what he marked.
+        Without a readings table, assume that readers read exactly the images that they marked.
     """
 
     candidates: str | None = Field(default=None, examples=["candidates.csv"])
@@ -207,16 +207,17 @@ class OwnTables(Section):
 
 
 class Parts(Section):
-    """Shares of the parts into which patients are divided where the images table does not do it; together 1.
+    """Shares of the patient split, if the images table gives none; they add up to 1.
 
     Attributes
     ----------
     training
-        Share of the images and of the golden objects that are for training.
+        Share of images and consensus objects for training.
     validation
-        Of validation, which the paper's rule is judged on; settings are chosen on both by cross-validation.
+        Share for validation, on which the paper's rule is evaluated. Cross-validation chooses settings on training and
+        validation together.
     test
-        Of the test set, which nothing but the last figures sees; 0 only with headline = "nested".
+        Share for the test set, which only the final evaluation uses. It may be 0 only with headline = "nested".
     """
 
     training: Fraction = 1 / 3
@@ -228,27 +229,27 @@ class Parts(Section):
         needed = [self.training, self.validation, *([self.test] if self.test else [])]
         if not is_division(needed):
             raise ValueError(
-                f"training {self.training:g}, validation {self.validation:g} and test {self.test:g} have to be above 0"
-                " and add up to 1 (test alone may be 0)"
+                f"training {self.training:g}, validation {self.validation:g} and test {self.test:g} must be above 0"
+                " and add up to 1 (only test may be 0)"
             )
         return self
 
 
 class Candidates(Section):
-    """What is looked for in an image.
+    """How candidates are found.
 
     Attributes
     ----------
     finder
-        Who looks for candidates: curvature or log (docs/reference/candidates.md); of other pictures than chests: blobs,
-        also without this key, or one of your own (docs/explanation/fields.md).
+        Finder of the candidates. For chest radiographs: curvature or log (docs/reference/candidates.md). For other
+        images: blobs (the default) or one of your own (docs/explanation/fields.md).
     limit
-        Most candidates of an image; of other pictures than chests, without this key: 250.
+        Maximum number of candidates per image. Without this key, 250 for images other than chest radiographs.
     polarity
-        Of other pictures than chests: bright, dark or both; or one of them by group.
+        Only for images other than chest radiographs: bright, dark or both, or one of these for each group.
     smallest, largest
-        Of other pictures than chests: radii that are looked for; without these keys, those of the marks: the 10th and
-        the 50th percentile.
+        Only for images other than chest radiographs: range of radii that are searched. Without these keys, the 10th and
+        the 50th percentile of the radii of the marks.
     """
 
     finder: str = DEFAULT_FINDER
@@ -263,7 +264,7 @@ class Candidates(Section):
         known = list_all_finders()
         if finder not in known:
             raise ValueError(
-                f"there is no such finder; use {' or '.join(known)}, or install the package that has it"
+                f"there is no such finder (use {' or '.join(known)}, or install the package that has it)"
             )
         return finder
 
@@ -274,9 +275,9 @@ class FeatureChoice(Section):
     Attributes
     ----------
     only
-        Patterns of names; empty: all. For example ["glcm_*", "shape.*"].
+        Patterns of feature names; empty: all features. For example ["glcm_*", "shape.*"].
     exclude
-        Patterns of names that are left out. For example ["learned.*"].
+        Patterns of feature names to leave out. For example ["learned.*"].
     """
 
     only: list[str] = Field(default_factory=list)
@@ -284,14 +285,14 @@ class FeatureChoice(Section):
 
 
 class HitsBase(Section):
-    """When a candidate hits an object, and what a candidate on an object of one reader counts as."""
+    """When a candidate hits an object, and how candidates on single-reader objects count."""
 
     rule: str = HIT.name
     single_reader: Literal["fp", "ignore"] = Field(default=SINGLE_READER)  # type: ignore[arg-type]
     repeats: Literal["suppress", "count"] = REPEATS
 
     def hit_rule(self) -> HitRule:
-        """Return the rule by which bags are made and scores are judged; numbers that are not set are its own."""
+        """Return the hit rule for bags and evaluation; numbers that are not set have the rule's defaults."""
         numbers = {name: value for name, value in dict(self).items() if name not in HitsBase.model_fields}
         return make_hit_rule(
             self.rule, **{name: value for name, value in numbers.items() if value is not None}
@@ -317,12 +318,13 @@ def _make_hits() -> type[HitsBase]:
     }
     told = [f"rule\n    {'; '.join(f'{name}: {rule.sentence}' for name, rule in HIT_RULES.items())}."]
     told += [
-        f"{name}\n    Of the rule {' or '.join(owners[name])}: {one.description}"
+        f"{name}\n    For the rule {' or '.join(owners[name])}: {one.description}"
         for name, one in numbers.items()
     ]
     told += [
-        "single_reader\n    A candidate on an object of one reader: ignore, or fp. Both are reported.",
-        "repeats\n    A candidate that lies on a stronger one: suppress (not shown), or count, as in the paper.",
+        "single_reader\n    How candidates on single-reader objects count: ignore (not at all) or fp (false "
+        "positives). Both are reported.",
+        "repeats\n    Candidates that lie on a stronger one: suppress (not shown) or count (as in the paper).",
     ]
     return create_model(
         "Hits",
@@ -349,14 +351,15 @@ class Models(Section):
     Attributes
     ----------
     wanted
-        Any of the models below, by the names of their sections; out-of-fold scores decide which becomes the detector.
+        Any of the models below, by the names of their sections. Out-of-fold scores decide which one becomes
+        the detector.
     folds
-        Folds of the cross-validation by which settings are chosen and thresholds locked.
+        Number of folds of the cross-validation that chooses settings and locks thresholds.
     choice_fp_targets
-        False positives per image over which the sensitivity of a setting is averaged.
+        Numbers of false positives per image over which the sensitivity of a setting is averaged.
     standard_errors
-        Differences in sensitivity within so many standard errors count as none: those of a sparser setting against the
-        best one, and those that the paper's rule for the penalty bounds.
+        Number of standard errors within which differences in sensitivity count as none: differences between a sparser
+        setting and the best one, and those that the paper's rule for the penalty bounds.
     """
 
     wanted: Annotated[list[str], Field(min_length=1)] = Field(default_factory=lambda: [*DEFAULT_MODELS])
@@ -369,43 +372,43 @@ class Models(Section):
     def _known_and_once(cls, wanted: list[str]) -> list[str]:
         for name in wanted:
             if name not in MODELS:
-                raise ValueError(f"there is no model {name!r}; use any of {', '.join(MODELS)}")
+                raise ValueError(f"there is no model {name!r} (use any of {', '.join(MODELS)})")
         if len(set(wanted)) < len(wanted):
             raise ValueError("a model is named twice")
         return wanted
 
 
 class Evaluation(Section):
-    """What is measured, and how sure it is.
+    """What is measured, and with which intervals.
 
     Attributes
     ----------
     fp_targets
-        False positives per image at which sensitivity is reported.
+        Numbers of false positives per image at which sensitivity is reported.
     operating_fp
-        False positives per image at which the detector works and of which the report speaks first; the nearest of
-        fp_targets is taken.
+        Number of false positives per image at which the detector works and which the report shows first; rounded to the
+        nearest of fp_targets.
     thresholds
-        Scores of training + validation on which thresholds are locked: out_of_fold, by models that did not see the
-        patient, or in_sample, as in the paper.
+        Scores of training + validation that lock the thresholds: out_of_fold (from models that did not see the patient)
+        or in_sample (as in the paper).
     objects
-        Table 1 is of all golden objects, or, as in the paper, of those that are reached by a candidate.
+        Consensus objects in Table 1: all, or reached (only those that a candidate hits, as in the paper).
     n_bootstrap
-        Draws of patients for the intervals.
+        Number of bootstrap samples of patients for the intervals.
     level
-        Level of the intervals.
+        Confidence level of the intervals.
     size_bins
-        Edges of the sizes by which sensitivity is reported.
+        Edges of the size classes for which sensitivity is reported.
     chance_shifts
-        Pairings of images for the chance level.
+        Number of pairings of images for the chance level.
     subgroups
-        Columns of images.csv with 2 to 8 values, by which results are also given; []: none. Without this key:
-        sex, age_group, view, scanner, manufacturer and site, where they are there.
+        Columns of images.csv with 2 to 8 values, for which results by group are reported; []: none. Without this key:
+        sex, age_group, view, scanner, manufacturer and site, as far as they exist.
     headline
-        test: figures are those of the test set. nested: of all patients, by cross-validation with every choice made
-        again inside it; the detector is fitted to all. auto: nested where the test set would be too small.
+        test: results are from the test set. nested: results are from all patients, by cross-validation that repeats
+        every choice in each fold; the detector is fitted to all patients. auto: nested if the test set is too small.
     outer_folds
-        Folds of the nested cross-validation.
+        Number of outer folds of the nested cross-validation.
     """
 
     fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
@@ -443,14 +446,14 @@ class Evaluation(Section):
 
 
 class ImageLimits(Section):
-    """What one image may cost before it is given up.
+    """Limits on time and memory per image; an image beyond them is skipped.
 
     Attributes
     ----------
     seconds_per_image
-        A worker that takes longer is ended.
+        A worker that takes longer is stopped.
     memory_mb
-        Memory of one worker; not set: as much as there is.
+        Memory limit of one worker in megabytes. Not set: no limit.
     """
 
     seconds_per_image: Positive = 300.0
@@ -462,21 +465,21 @@ SCHEDULER = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([^\s/:\[\]]+|\[[0-9a-fA-F:.]
 
 
 class Execution(Section):
-    """Who works on the images, and with how much memory models are fitted. The results do not depend on it.
+    """How images are processed, and how much memory the run may use. The results do not depend on it.
 
     Attributes
     ----------
     executor
         processes, serial or dask.
     workers
-        Worker processes; not set: one a processor.
+        Number of worker processes. Not set: one per processor.
     scheduler
         Address of a Dask cluster.
     batch
-        Images a Dask task.
+        Number of images per Dask task.
     memory_mb
-        Megabytes that the run itself may take, beside its workers: models are fitted from the file of features where
-        they do not fit in it. Not set, or 0: features are held in memory.
+        Memory in megabytes for the run itself, without its workers. If the features do not fit, models are fitted from
+        the file of features. Not set, or 0: features are kept in memory.
     """
 
     executor: Literal["serial", "processes", "dask"] = "processes"
@@ -489,7 +492,7 @@ class Execution(Section):
     @classmethod
     def _is_address(cls, scheduler: str | None) -> str | None:
         if scheduler is not None and not SCHEDULER.fullmatch(scheduler):
-            raise ValueError("is not the address of a Dask scheduler, such as tcp://10.0.0.5:8786")
+            raise ValueError("is not the address of a Dask scheduler (an example is tcp://10.0.0.5:8786)")
         return scheduler
 
 
@@ -509,16 +512,16 @@ else:
 
 
 class Settings(ModelSections):
-    """Everything that ``study.toml`` may say.
+    """All settings of ``study.toml``.
 
     Attributes
     ----------
-    preset
-        paper: every rule of the paper at once; the keys that you write take precedence. Empty: Overread's defaults.
-    name
-        Name of the study in its report; empty: that of its folder.
-    seed
-        Seed of everything random.
+    preset : str, default=''
+        paper: all rules of the paper; keys that you set take precedence. Empty: Overread's defaults.
+    name : str, default=''
+        Name of the study in its report. Empty: the name of the folder.
+    seed : int, default=0
+        Seed of all random numbers.
     """
 
     preset: str = ""
@@ -546,8 +549,8 @@ class Settings(ModelSections):
             raise ValueError('[split] test = 0 leaves no test set (set headline = "nested" in [evaluation])')
         if self.inputs.adjudication is not None and self.labels.groups:
             raise ValueError(
-                "[inputs] adjudication: a chair decides on objects of all labels, [labels] groups merges each group on"
-                " its own (leave one of them out)"
+                "[inputs] adjudication: a chair decides on objects of all labels, but [labels] groups merges each group"
+                " separately (use one of the two)"
             )
         if self.units.unit not in domain.units:
             raise ValueError(
@@ -566,7 +569,7 @@ class Settings(ModelSections):
                 f" {' or '.join(known)}"
             )
         if isinstance(own.polarity, dict) and own.polarity.keys() != self.labels.groups.keys():
-            raise ValueError("[candidates] polarity by group has to name the groups of [labels], each once")
+            raise ValueError("[candidates] polarity by group must name each group of [labels] once")
         return self
 
     @model_validator(mode="before")
@@ -585,7 +588,7 @@ class Settings(ModelSections):
 
 
 def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of plain settings what few studies have, where it is not used; with a preset nothing is left out."""
+    """Leave out rare settings that have their default; with a preset, leave out none."""
     if plain.get("preset"):
         return dict(plain)
     kept = {}
@@ -620,11 +623,11 @@ OLD_KEYS = {
     f"{name}_mm"
     for name in ("full_size", "smallest", "largest", "min_semi_axis", "margin", "max_distance", "size_bins")
 }
-"""What keys were called before lengths lost the ending _mm, which was wrong in other units."""
+"""Old names of keys, from before lengths lost the ending _mm."""
 
 
 def _refuse_old_keys(raw: Mapping[str, Any], path: Path) -> None:
-    """Refuse what earlier versions called otherwise, with all renames of the file at once."""
+    """Refuse old names of keys, with all renames of the file in one message."""
     renames = [
         f"[{section}] {old} = ... is now {old.removesuffix('_mm')} = ..."
         for section, values in raw.items()
@@ -638,14 +641,14 @@ def _refuse_old_keys(raw: Mapping[str, Any], path: Path) -> None:
 
 
 def read_settings(path: Path, *, seed: int | None = None) -> Settings:
-    """Read a settings file; every mistake is named with its key and a remedy.
+    """Read a settings file; an error names the key and the remedy.
 
     Parameters
     ----------
-    path
+    path : Path
         A file in TOML.
-    seed
-        Takes the place of the file's seed.
+    seed : int, optional
+        Replaces the seed of the file.
 
     Raises
     ------
@@ -661,17 +664,17 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
 
 
 def read_toml(path: Path, remedy: str) -> dict[str, Any]:
-    """Read a file of settings without knowing its keys; ``remedy`` says what to do where there is none."""
+    """Read a TOML file without checking its keys; ``remedy`` says what to do if the file does not exist."""
     try:
         content = read_capped(
             path,
             LARGEST_FILE,
             lambda _: InvalidInputError(
-                f"{path}: larger than {LARGEST_FILE} bytes; this is not a settings file"
+                f"{path}: is larger than {LARGEST_FILE} bytes, so it is not a settings file"
             ),
         )
     except FileNotFoundError:
-        raise InvalidInputError(f"{path}: there is no such file ({remedy})") from None
+        raise InvalidInputError(f"{path}: does not exist ({remedy})") from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a folder, not a settings file") from None
     except OSError as error:
@@ -685,7 +688,7 @@ def read_toml(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def parse_settings(raw: Mapping[str, object], place: str = "settings") -> Settings:
-    """Check settings that were read, over those of their preset; ``place`` begins the message of an error."""
+    """Check settings and lay them over their preset; error messages begin with ``place``."""
     name = raw.get("preset") or ""
     if name not in ("", *PRESETS):
         raise InvalidInputError(
@@ -695,7 +698,7 @@ def parse_settings(raw: Mapping[str, object], place: str = "settings") -> Settin
 
 
 def parse_sections(kind: type[Sections], raw: Mapping[str, object], place: str) -> Sections:
-    """Check what was read of a file whose tables are the fields of ``kind``; ``place`` begins the message."""
+    """Check the content of a file whose tables are the fields of ``kind``; error messages begin with ``place``."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
@@ -704,7 +707,7 @@ def parse_sections(kind: type[Sections], raw: Mapping[str, object], place: str) 
 
 
 def _described(fault: Mapping[str, Any], kind: type[Section]) -> str:
-    """Key, what is wrong and the remedy of one fault that pydantic found."""
+    """Describe one error of pydantic: key, error and remedy."""
     location = [part for part in fault["loc"] if not str(part).startswith("function-")]
     name = _key_of(location)
     if fault["type"] == "extra_forbidden" and location[-1] == "seed" and "seed" in kind.model_fields:
@@ -723,7 +726,7 @@ def _described(fault: Mapping[str, Any], kind: type[Section]) -> str:
 
 
 def _key_of(location: Sequence[int | str]) -> str:
-    """Write a key as it stands in the file: ``[section] key``."""
+    """Write a key as in the file: ``[section] key``."""
     if len(location) < 2:
         return str(location[0]) if location else "the file"
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location[1:])
@@ -749,20 +752,20 @@ def _shown(value: object) -> str:
 WIDTH = 110
 TOP = ("preset", "name", "seed")
 OF_PICTURES = (
-    "# Of pictures that are no chests, finder, limit and lengths that are commented out follow from images and marks",
-    "# (docs/explanation/fields.md); the run's page shows which they were.",
+    "# For images other than chest radiographs, a finder, limit or length that is commented out follows from the",
+    "# images and marks (docs/explanation/fields.md); the report shows the values.",
 )
 
 
 def settings_template(proposed: Mapping[str, Mapping[str, object]] | None = None, *, preset: str = "") -> str:
-    """Text of a settings file in which every key is there, commented out, with its default or that of the preset.
+    """Write a settings file with every key, commented out, with its default or the value of the preset.
 
     Keys without a default are shown with an example.
     """
     given = proposed or {}
     values = parse_settings({"preset": preset}).to_plain()
     lines = [
-        "# Settings of the study. A key that is commented out has the value shown, unless it says: not set.",
+        "# Settings of the study. A key that is commented out has the value shown, unless it is described as: not set.",
         *(OF_PICTURES if "region" in given else ()),
         "",
     ]
@@ -775,7 +778,7 @@ def settings_template(proposed: Mapping[str, Mapping[str, object]] | None = None
 
 
 def section_names() -> list[str]:
-    """Sections in the order in which a person would want them: each model's after ``[models]``."""
+    """List the sections in the order of the file: those of the models follow ``[models]``."""
     others = [name for name in Settings.model_fields if name not in (*MODELS, *TOP)]
     place = others.index("models") + 1
     return [*others[:place], *MODELS, *others[place:]]

@@ -4,8 +4,8 @@
 stays on disk (`overread.files._column_file`); anything else is text.
 
 A shard has the candidates and features of one image in one Parquet file, with the facts of the image. The features are
-one column of float32 lists, and their names stand in the file's metadata: with a column a feature, a thousand columns
-of some dozen rows, a shard of 60 candidates took 135 ms to write instead of 13.
+one column of float32 lists, and their names are in the file's metadata: with one column per feature, a shard of 60
+candidates took 135 ms to write instead of 13.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class StageRecord:
 
 
 def _read_record(path: Path) -> StageRecord | None:
-    """Record of a stage; None where there is none, or a damaged one."""
+    """Record of a stage; None if it is missing or damaged."""
     try:
         return from_json(StageRecord, read_json(path))
     except (OSError, FormatError):
@@ -238,7 +238,7 @@ class Entry:
 
 
 def shard_file(image_id: str) -> str:
-    """File of an image's shard; the id itself may hold anything and is no part of a file name."""
+    """File of an image's shard; the id may contain any character, so it is not part of the file name."""
     return f"shards/{digest_of_bytes(image_id.encode('utf-8', 'surrogatepass'))[:32]}.parquet"
 
 
@@ -250,7 +250,7 @@ class Manifest:
         self._journal = Journal(folder.path(JOURNAL))
         self.entries: dict[str, Entry] = {}
         for record in (*self._finished(), *(value for _, value in self._journal.entries())):
-            # What is no entry is passed over.
+            # Skip lines that are not entries.
             with suppress(FormatError):
                 entry = from_json(Entry, record)
                 self.entries[entry.image_id] = entry
@@ -265,12 +265,12 @@ class Manifest:
         self._journal.close()
 
     def is_whole(self, entry: Entry) -> bool:
-        """Whether the shard of an entry is there with the bytes it had."""
+        """Whether the shard of an entry exists unchanged."""
         path = self._folder.path(shard_file(entry.image_id))
         return entry.sha256 is not None and path.is_file() and digest_of_file(path) == entry.sha256
 
     def add(self, entry: Entry, shard: bytes | None) -> None:
-        """Write a shard, then the line that tells of it."""
+        """Write a shard, then its line in the index."""
         if shard is not None:
             self._folder.write(shard_file(entry.image_id), shard)
         self._journal.add(entry.image_id, to_json(entry))
@@ -285,7 +285,7 @@ class Manifest:
         self._journal.remove()
 
     def remove_strangers(self) -> None:
-        """Take away shards that no entry tells of: images that left the study, or a kill before the line."""
+        """Remove shards without an entry: images that left the study, or a kill before the line was written."""
         known = {shard_file(image_id) for image_id, entry in self.entries.items() if entry.sha256 is not None}
         for path in self._folder.path("shards").glob("*.parquet"):
             if f"shards/{path.name}" not in known:

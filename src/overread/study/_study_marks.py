@@ -47,7 +47,7 @@ CLEAR_LOSS = 3.0
 
 
 def read_settings_if_sound(folder: Path) -> Settings:
-    """Read a study's settings; the defaults where there are none or they are wrong, which `check_settings` says."""
+    """Read a study's settings; return the defaults if they are missing or invalid (`check_settings` reports that)."""
     try:
         return read_settings(folder / "study.toml")
     except InvalidInputError:
@@ -69,7 +69,7 @@ def check_settings(folder: Path) -> Iterator[Problem]:
 
 
 def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[Problem]:
-    """Tell, group by group, where sound marks and reference sizes do not fit together."""
+    """Warn, for each group, if marks and reference sizes do not fit together."""
     place = str(folder / "study.toml")
     if scan.marks is None or scan.readings is None or scan.marks.empty:
         return
@@ -120,7 +120,7 @@ def merge_options(settings: Settings, sizes: ReferenceSizes) -> MergeOptions:
 
 
 def _tell_hits(marks: pd.DataFrame, sizes: ReferenceSizes, settings: Settings) -> tuple[str, str] | None:
-    """Say that objects are widened far beyond the marks when hits are counted; None where they are not."""
+    """Warn if the hit rule widens objects far beyond the marks; None if it does not."""
     radii = find_radii(marks)
     least = getattr(settings.hits, "min_semi_axis", None) or sizes.least_semi_axis
     if settings.hits.rule not in ("hit", "strict") or not len(radii):
@@ -140,7 +140,7 @@ def _tell_hits(marks: pd.DataFrame, sizes: ReferenceSizes, settings: Settings) -
 def _tell_threshold(
     marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions, unit: LengthUnit
 ) -> tuple[str, str] | None:
-    """Say that held-out readers agree clearly better with the objects of another threshold; None where they do not."""
+    """Warn if held-out readers agree clearly better at another threshold; None if they do not."""
     curve = threshold_curve(marks, readings, options=options, unit=unit)
     if curve is None or curve.used == curve.chosen:
         return None
@@ -180,7 +180,7 @@ def take_study_marks(
     *,
     by_group: bool = True,
 ) -> StudyMarks:
-    """Take the marks of a folder as its ``study.toml`` says; without one, as they are."""
+    """Read the marks of a folder in the unit of its ``study.toml``, if there is one."""
     path = None if folder is None else folder / "study.toml"
     if folder is None or path is None or not path.is_file():
         marks, own_unit = plain(tables.marks, place="marks")
@@ -205,7 +205,7 @@ def take_study_marks(
 
 
 def _name_groups(marks: pd.DataFrame, settings: Settings, folder: Path) -> pd.DataFrame:
-    """Put the group in place of a mark's label, where there are groups: marks of different groups stay apart."""
+    """Replace labels of marks by their group, if there are groups: marks of different groups stay apart."""
     groups = settings.labels.groups
     if not groups:
         return marks
@@ -249,7 +249,7 @@ class StudyDomain:
 def read_study_domain(
     folder: Path | None, group: str | None = None, finder: str | None = None
 ) -> StudyDomain:
-    """Read how a study's images are worked on; a folder that is no study is of chests."""
+    """Read how a study's images are worked on; a folder that is not a study counts as chest radiographs."""
     usual = StudyDomain(ChestDomain(finder or DEFAULT_FINDER), DEFAULT_LIMIT, {})
     if folder is None or not (folder / "study.toml").is_file():
         return usual
@@ -262,7 +262,9 @@ def read_study_domain(
     if group is not None and group not in groups:
         raise UsageError(f"--group {group!r}: the study has {', '.join(groups) or 'no groups'}")
     if len(groups) > 1 and group is None:
-        raise UsageError(f"the study has several groups of labels; give --group {' or '.join(groups)}")
+        raise UsageError(
+            f"the study has several groups of labels; choose one with --group {' or '.join(groups)}"
+        )
     if groups:
         settings = groups[group or next(iter(groups))]
     inputs = read_inputs(folder, settings)

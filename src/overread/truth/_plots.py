@@ -110,7 +110,7 @@ def marks_figure(
     lines = [Line2D([], [], color=colour, linestyle=dash) for colour, dash in styles.values()]
     names = [f"reader {reader}" for reader in styles]
     lines += [Line2D([], [], color=OBJECT, lw=2.5), Line2D([], [], color=OBJECT, lw=1.5, linestyle="--")]
-    names += ["golden object: two readers or more", "object of one reader"]
+    names += ["consensus object", "single-reader object"]
     figure.legend(lines, names, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
 
@@ -179,7 +179,7 @@ def _draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
         at = ellipse[:2] + ellipse[2] * side
         ax.annotate(str(number), at, fontsize=9, ha="center", va="center", bbox=box, **offset)
         lines.append(f"{number}:  {row.n_readers}/{row.n_readings},  p {float(str(row.probability)):.2g}")
-    return lines if few else [f"{len(truth)} objects, {int(truth['golden'].sum())} golden"]
+    return lines if few else [f"{len(truth)} objects, {int(truth['golden'].sum())} consensus"]
 
 
 def _away_from_others(centres: NDArray[np.float64], number: int) -> NDArray[np.float64]:
@@ -221,7 +221,7 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     histogram.bar_label(bars, fontsize=8)
     histogram.set_xticks(counts["n_readings"].to_numpy())
     histogram.set_xlim(counts["n_readings"].min() - 1, counts["n_readings"].max() + 1)
-    histogram.set(xlabel="readings of an image", ylabel="images")
+    histogram.set(xlabel="readings per image", ylabel="images")
     histogram.margins(y=0.15)
     histogram.set_title("a", loc="left")
     upper = figure.add_subplot(grid[1])
@@ -237,7 +237,7 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     handles: list[Any] = [(upper.patches[0], lower.patches[0]), upper.lines[0]] if len(readers) else []
     figure.legend(
         handles,
-        ["golden GTs of all readers", "golden GTs of the other readers"][: len(handles)],
+        ["consensus objects of all readers", "consensus objects of the others"][: len(handles)],
         handler_map={tuple: HandlerTuple(ndivide=None)},
         loc="outside lower center",
         frameon=False,

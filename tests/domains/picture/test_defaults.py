@@ -145,7 +145,9 @@ def test_marks_of_the_test_part_are_not_looked_at():
 
 @pytest.mark.parametrize("given", [{"images": {"plane": "green"}}, {"candidates": {"polarity": "dark"}}])
 def test_a_chest_does_not_silently_ignore_what_is_of_pictures(given):
-    with pytest.raises(InvalidInputError, match=r"is of other pictures than chests; set kind in \[region\]"):
+    with pytest.raises(
+        InvalidInputError, match=r"is only for images that are not chest radiographs; set kind in \[region\]"
+    ):
         complete(parse_settings(given), IMAGES, make_marks())
     chest = parse_settings({})
     assert complete(chest, IMAGES, make_marks()) is chest

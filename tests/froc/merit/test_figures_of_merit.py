@@ -154,7 +154,7 @@ def test_hostile_input_is_refused(make, words):
 
 
 BETTER = "is better on these images"
-NEITHER = "cannot be told apart"
+NEITHER = "cannot be distinguished"
 
 
 def figure(difference, p, lower=-0.1, upper=0.2, level=0.95):
@@ -172,7 +172,7 @@ def test_words():
         == "B is better on these images: wAFROC of B differs from A by +0.050 (+0.010 to +0.090), p = 0.010."
     )
     assert verdict("A", "B", (figure(-0.05, 0.01, -0.09, -0.01),))[0].startswith("A is better")
-    assert "no GT" in verdict("A", "B", ())[0]
+    assert "no object" in verdict("A", "B", ())[0]
     unknown = verdict("A", "B", (figure(-1.0, 0.5, np.nan, np.nan),))
     assert "-1.000 (no interval), p = 0.500" in unknown[0]
     assert unknown[1] == f"{equal}."

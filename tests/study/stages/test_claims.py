@@ -54,9 +54,9 @@ def test_models_are_alike_within_the_margin_alone(answer, tell):
     line = tell(alike=claim)
     assert claim.answer == line.answer == answer
     said = {
-        "yes": "B1 minus Soft, the pair that decides: -2.0 (-4.0 to +0.0) points",
-        "no": "B2 minus Soft, the pair that decides: +20.0 (+15.0 to +25.0) points",
-        "undecided": "B2 minus Soft, the pair that decides: +1.0 (-4.0 to +6.0) points",
+        "yes": "B1 minus Soft, the deciding pair: -2.0 (-4.0 to +0.0) points",
+        "no": "B2 minus Soft, the deciding pair: +20.0 (+15.0 to +25.0) points",
+        "undecided": "B2 minus Soft, the deciding pair: +1.0 (-4.0 to +6.0) points",
     }[answer]
     assert line.evidence.startswith(said)
     assert "within ±5 points" in line.evidence
@@ -73,7 +73,7 @@ def test_few_objects_on_which_no_model_differs_do_not_show_that_models_are_alike
     assert judge_alike(equal, 60, LEVEL).answer == "yes"
     few = judge_alike(equal, 59, LEVEL)
     assert few.answer == "undecided"
-    assert tell(alike=few).evidence.endswith("It does, but 59 golden objects are too few to show it.")
+    assert tell(alike=few).evidence.endswith("It does, but 59 consensus objects cannot show it.")
 
 
 def test_many_pairs_need_a_smaller_p_value():
@@ -116,9 +116,9 @@ def test_the_most_compact_at_equal_sensitivity_has_fewest_features_in_every_fold
     line = tell(compact=claim)
     assert claim.answer == line.answer == answer
     fewest, most = min(fold[0] for fold in b1), max(fold[0] for fold in b1)
-    assert f"at least 70.0 % out of fold: Soft 4 to 6, B1 {fewest} to {most}, B2 29 to 31." in line.evidence
+    assert f"at least 70.0 %: Soft 4 to 6, B1 {fewest} to {most}, B2 29 to 31." in line.evidence
     assert "3 folds" in line.evidence
-    assert "thin evidence" in line.evidence
+    assert "evidence is weak" in line.evidence
 
 
 def test_one_fold_decides_nothing_and_a_study_without_soft_is_not_asked():
@@ -142,7 +142,9 @@ def test_a_penalty_controls_if_features_fall_along_every_path(answer, tell):
     assert claim.correlation == pytest.approx(by_hand)
     line = tell(penalty=claim)
     assert claim.answer == line.answer == answer
-    assert line.evidence.startswith(f"50 to {min(10, *PATHS[answer])} features along 5 rising penalties")
+    assert line.evidence.startswith(
+        f"From 50 to {min(10, *PATHS[answer])} features as the penalty rises in 5 steps"
+    )
 
 
 def test_a_penalty_that_changes_nothing_controls_nothing():
@@ -246,7 +248,7 @@ def test_perfect_agreement_has_an_interval_of_some_width(n):
 def test_a_run_asks_every_claim(results: StudyResults, chain: Chain):
     claims = results.claims
     assert [line.question for line in list_claims(results)] == [
-        "Do the models perform alike?",
+        "Do the models perform equally well?",
         "Is Soft the most compact model?",
         "Does the penalty control the number of features?",
         "Do false positives rise in unseen patients?",

@@ -42,7 +42,7 @@ def test_the_terminal_ends_with_the_same_words(folder: Path, results: StudyResul
     last = capsys.readouterr().out.splitlines()[-2:]
     headline, said = tell(results)
     assert last[0] == headline
-    assert last[1] in said["How good"]
+    assert last[1] in said["Result"]
 
 
 class Recount:
@@ -161,14 +161,13 @@ def test_every_number_of_the_first_screen_is_that_of_a_recount(folder: Path, res
     _, said = tell(results)
     golden = run.truth["golden"]
     labels = [card.label for card in list_cards(results)]
-    assert f"of {golden.sum()} golden objects" in labels[0]
+    assert f"of {golden.sum()} consensus objects" in labels[0]
     assert f"of {run.truth.loc[golden, 'image_id'].nunique()} images" in labels[1]
-    assert f"with {np.count_nonzero(weights)} feature" in said["How good"]
-    assert f"finds {100 * sensitivity:.0f} % of {golden.sum()} golden objects" in said["How good"]
-    assert f"with {fp:.2f} false positives per image" in said["How good"]
-    assert f"this study has {golden.sum()} (" in said["What next"]
+    assert f"found {100 * sensitivity:.0f} % of {golden.sum()} consensus objects" in said["Result"]
+    assert f"at {fp:.2f} false positives per image" in said["Result"]
+    assert f"this study has {golden.sum()} object" in said["Next step"]
     chance = run.move(run.lock(1.0), seed=3, n_shifts=1)
-    assert f"Chance alone would find {100 * chance:.0f} %." in said["How good"]
+    assert f"Chance alone would find {100 * chance:.0f} %." in said["Result"]
 
 
 def test_the_intervals_of_the_first_screen_are_those_of_a_bootstrap_by_hand(
@@ -196,9 +195,9 @@ def test_the_intervals_of_the_first_screen_are_those_of_a_bootstrap_by_hand(
             assert low - 0.001 <= limits[end] <= high + 0.001
     headline, said = tell(results)
     lower, upper = (f"{100 * limit:.0f}" for limit in told[0])
-    assert f"(95 % interval {lower} to {upper} %)" in said["How good"]
+    assert f"(95 % interval {lower} to {upper} %)" in said["Result"]
     assert headline.startswith("Too small to tell: ")
-    assert f"leave {lower} to {upper} % possible" in headline
+    assert f"may be {lower} to {upper} %" in headline
 
 
 def test_the_size_of_the_next_study_follows_from_the_interval(folder: Path, results: StudyResults) -> None:
@@ -210,7 +209,7 @@ def test_the_size_of_the_next_study_follows_from_the_interval(folder: Path, resu
     factor = worth_of(worst, 0.05) / min(worth, n_gts)
     _, said = tell(results)
     told = re.search(
-        r"takes up to ([\d,]+) golden objects in unseen patients, or ([\d,]+) images", said["What next"]
+        r"up to ([\d,]+) consensus objects in unseen patients, about ([\d,]+) images", said["Next step"]
     )
     assert told is not None
     objects, images = (int(number.replace(",", "")) for number in told.groups())
@@ -290,7 +289,7 @@ def test_the_readers_of_the_first_screen_are_those_of_a_recount(folder: Path, re
     _, said = tell(results)
     shares, beside = points["sensitivity"], points["detector_sensitivity"]
     assert (
-        f"found {100 * shares.min():.0f} to {100 * shares.max():.0f} %, the detector {100 * beside.min():.0f}"
+        f"found {100 * shares.min():.0f} to {100 * shares.max():.0f} % and the detector {100 * beside.min():.0f}"
         in said["Against the readers"]
     )
     assert ((points["lower"] <= points["difference"]) & (points["difference"] <= points["upper"])).all()

@@ -76,7 +76,7 @@ class TestWorkOnImages:
         shards = call_alone(shards_view(folder), manifest, chain.settings)
         assert [image_id for image_id, _ in shards] == ["case 001"]
         (study / "images/001.png").write_bytes(b"nothing either")
-        with pytest.raises(InvalidInputError, match="not one of 2 images"):
+        with pytest.raises(InvalidInputError, match="none of the 2 images"):
             call_alone(stage, first_images(chain, 2) | {"input/folder": study}, chain.settings)
 
     def test_the_same_file_in_two_splits_is_refused_before_any_work(

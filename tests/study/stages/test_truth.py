@@ -155,7 +155,7 @@ def test_a_test_part_without_golden_objects_is_said_at_the_start(chain: Chain) -
     golden = values["tables/truth.parquet"].query("golden")["image_id"]
     parts = np.where(values["tables/split.parquet"]["image_id"].isin(golden), "training", "test")
     empty = {"tables/split.parquet": values["tables/split.parquet"].assign(split=parts)}
-    with pytest.warns(DataWarning, match="has no golden object"):
+    with pytest.warns(DataWarning, match="has no consensus object"):
         call_alone(CHECK_PARTS, values | empty, chain.settings)
 
 

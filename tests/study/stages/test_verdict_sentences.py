@@ -50,6 +50,7 @@ def answer(counted: Counted, points: pd.DataFrame) -> Any:
             decisions={},
             fewest_readings=4,
             most_readings=4,
+            **dict.fromkeys(("n_readers", "n_marks", "n_images", "n_patients"), 4),
         ),
         settings={},
         level=0.95,
@@ -110,7 +111,7 @@ def test_one_outlier_among_four_readers_does_not_make_a_detector_usable():
     assert give_answer(told).tone == "limited"
     headline = give_answer(told).headline
     assert headline.startswith(
-        "Do not use as a second reader: it is below most readers. At matched false positives it"
+        "Do not use as a second reader: it finds less than most readers. At matched false positives it"
     )
     assert headline.endswith("three of four readers found clearly more.")
 
@@ -210,8 +211,8 @@ def tabulate(*rows: tuple[float, ...]) -> pd.DataFrame:
 
 
 BELOW, USABLE = (
-    "Do not use as a second reader: it is below",
-    "Usable as a second reader: it keeps up with the median reader.",
+    "Do not use as a second reader: it finds less than",
+    "Worth testing as a second reader: it keeps up with the median reader.",
 )
 YET = "Do not use yet: it is better than chance, but"
 AT = "At matched false positives it found"
@@ -293,20 +294,20 @@ CASES: dict[str, tuple[pd.DataFrame, Counted, str, str]] = {
         tabulate((60, 31, 6)),
         count(),
         "limited",
-        f"{BELOW} the only reader who could be compared with it. {AT} 31 % of the objects and this reader 60 %, "
+        f"{BELOW} the only reader compared with it. {AT} 31 % of the objects and this reader 60 %, "
         "clearly more.",
     ),
     "no reader": (
         tabulate((60, 31, 6)).iloc[:0],
         count(),
         "limited",
-        f"{YET} no reader could be compared with it on 30 objects or more.",
+        f"{YET} no reader has the 30 objects that a comparison needs.",
     ),
     "readers of a handful of objects who agree with it": (
         tabulate((100, 100, 0, 3), (100, 100, 0, 5), (100, 100, 0, 29)),
         count(),
         "limited",
-        f"{YET} no reader could be compared with it on 30 objects or more.",
+        f"{YET} no reader has the 30 objects that a comparison needs.",
     ),
     "too few objects for the comparison": (
         tabulate((60, 58, 14), (64, 60, 14), (55, 57, 14)),
@@ -319,13 +320,14 @@ CASES: dict[str, tuple[pd.DataFrame, Counted, str, str]] = {
         tabulate((60, 58, 4), (64, 63, 4), (55, 57, 4)),
         count(0.6, 0.2, 31),
         "unsure",
-        "Too small to tell: 31 objects to find in unseen patients leave 40 to 80 % possible. Do not rely on it yet.",
+        "Too small to tell: with 31 consensus objects in unseen patients, the sensitivity may be 40 to 80 %. Do not "
+        "rely on it yet.",
     ),
     "chance": (
         tabulate((60, 58, 4), (64, 63, 4), (55, 57, 4)),
         count(0.2),
         "bad",
-        "Do not use: in unseen patients it cannot be told from chance.",
+        "Do not use: in unseen patients it is not better than chance.",
     ),
 }
 
@@ -338,17 +340,18 @@ def test_the_sentence_of_a_case_is_one_to_sign(case):
     assert give_answer(told).tone == tone
     # One decision: the terminal and the section on use, which the model card repeats, say the same.
     assert sum_up(told)[0] == sentence
-    assert ("may be a second reader" in tell_lines("use", told)[1]) == (tone == "good")
+    assert ("Test it as a second reader" in tell_lines("use", told)[1]) == (tone == "good")
 
 
 def test_margin_and_interval_are_stated():
     points, counted, _, _ = CASES["an outlier"]
     about = {part.about: part.text for part in give_answer(answer(counted, points)).parts}
     assert about["Against the readers"] == (
-        "Each reader is compared with the detector on the objects that at least two other readers marked, at the same "
-        "number of false positives: all four readers found 33 to 80 %, the detector 35 to 54 %. Detector minus median "
-        "reader (R3, 0.40 false positives per image), in points with the 95 % interval: -31 (-38 to -24). The detector "
-        "keeps up if this interval lies above -10; a reader found clearly more if theirs lies below 0."
+        "On the objects that at least two other readers marked, and at the same number of false positives, all four "
+        "readers found 33 to 80 % and the detector 35 to 54 %. The detector's sensitivity minus that of the median "
+        "reader (R3, 0.40 false positives per image) is -31 (-38 to -24) points, with the 95 % interval. The detector "
+        "keeps up if this interval lies above -10 points; a reader found clearly more if the interval for that reader "
+        "lies below 0."
     )
 
 

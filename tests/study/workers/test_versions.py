@@ -66,7 +66,7 @@ def test_a_worker_that_joins_later_is_known_by_its_results(study, cluster, capsy
     monkeypatch.setattr(DaskExecutor, "_check_workers", lambda self: None, raising=False)
     code, said = run_on(study, cluster[0], capsys)
     assert code == 5
-    assert f"{cluster[1]} has other code than this run: overread 0.1.0" in said
+    assert f"{cluster[1]} runs other code than this run: overread 0.1.0" in said
     assert "features 'generic old" in said
 
 

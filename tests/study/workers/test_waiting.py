@@ -134,7 +134,7 @@ def test_no_image_is_given_up_because_workers_die(study, scheduler, tmp_path, mo
         if n_blamed < 1000:
             work(study, name, execution)
         else:
-            with pytest.raises(StorageError, match=r"lost the work on 6 images 10 times.*not given up"):
+            with pytest.raises(StorageError, match=r"lost the work on 6 images 10 times.*not skipped"):
                 work(study, name, execution)
             assert not Manifest(folder).entries
             left[0] = 0

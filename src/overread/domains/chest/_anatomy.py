@@ -9,7 +9,7 @@ or a crossing vessel does not turn it; the strength is the curvature across that
 Clavicles: one bright band at the top of each lung that rises towards the shoulder.
 
 Of all courses from the inner to the outer edge of the lung, the one with the largest total curvature across it is
-found by dynamic programming. Ribs behind it fall towards the side, so the allowed slopes tell them apart.
+found by dynamic programming. Ribs behind it fall towards the side, so the allowed slopes separate them.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ WALL_MM = 5.0
 
 
 def find_thorax(fields: LungFields, mm_per_px: float) -> Mask:
-    """Convex hull of both lungs, widened by `WALL_MM`; the whole image where there is no lung at all."""
+    """Convex hull of both lungs, widened by `WALL_MM`; the whole image if no lung was found."""
     lungs = (fields.left | fields.right).astype(np.uint8)
     points = cv2.findNonZero(lungs)
     if points is None:

@@ -1,11 +1,11 @@
-"""The finder "curvature": places that are curved in every direction, ranked by a network.
+"""The finder "curvature": positions with curvature in every direction, ranked by a network.
 
 The finder "log": maxima of the Laplacian of Gaussian, the plain blob detector to compare others with.
 
 At scale sigma the response is -sigma^2 times the Laplacian of the image smoothed by a Gaussian of sigma (Lindeberg
 1998, doi:10.1023/A:1008045108935). A Gaussian blob of width s answers with 2 sigma^2 s^2 / (s^2 + sigma^2)^2 of its
 height, most at sigma = s; a disc of radius r answers most at sigma = r / sqrt(2). Ribs and vessels answer too: nothing
-here tells them from nodules.
+here separates them from nodules.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CENTRED_PER_SIGMA = 2.0
 SAME_MM = 4.0
 # The number of candidates whose recall was asked for first.
 N_FINED = 60
-# So many times the limit are taken first, because some coincide once they are centred: 1 in 10
+# This many times the limit are taken first, because some coincide once they are centred: 1 in 10
 # (docs/reference/candidates.md).
 SPARE = 2
 

@@ -109,7 +109,7 @@ def centre(shape: tuple[int, ...]) -> tuple[float, float]:
 
 
 def centre_of_mass(weight: Map) -> tuple[float, float]:
-    """Row and column of the centre of mass; the middle where there is no mass."""
+    """Row and column of the centre of mass; the middle if there is no mass."""
     total = float(weight.sum(dtype=np.float64))
     if total < 1.0:
         return centre(weight.shape)

@@ -1,4 +1,4 @@
-"""One score from what several detectors say of a place and what lies in rings around it.
+"""One score from the responses of several detectors at a position and the rings around it.
 
 None of these numbers changes when the image is turned about the place.
 """
@@ -62,7 +62,7 @@ def sample_rings(
     rings: Sequence[float],
     sigma_px: float,
 ) -> FloatArray:
-    """Sample the brightness around each place, places x directions x rings; rings in units of 2.4 sigma."""
+    """Sample the brightness around each position, positions x directions x rings; rings in units of 2.4 sigma."""
     samples = np.empty((len(row), N_DIRECTIONS, len(rings)))
     reach = np.asarray(rings) * RADIUS_PER_SIGMA * sigma_px
     sample_polar(image, column.astype(np.float64), row.astype(np.float64), reach, samples)
@@ -119,7 +119,7 @@ class Places:
     surroundings: FloatArray  # places x N_SURROUNDINGS, all finite
 
     def select(self, kept: NDArray[np.bool_]) -> Places:
-        """Keep some of the places."""
+        """Keep some of the positions."""
         return Places(*(getattr(self, field.name)[kept] for field in fields(self)))
 
 
@@ -261,14 +261,14 @@ MIDDLE_SCALE_MM = 3.5
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """A network on what is known of a place."""
+    """A network on the features of a position."""
 
     network: Network
     lowest: NDArray[np.float32]  # inputs are cut to these bounds: nothing beyond was seen in training
     highest: NDArray[np.float32]
 
     def score(self, places: Places) -> NDArray[np.float64]:
-        """Log-odds, up to a constant, that a place is the middle of a nodule."""
+        """Log-odds, up to a constant, that a position is the centre of a nodule."""
         return self.answer(make_ranking_inputs(places))
 
     def answer(self, inputs: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -278,7 +278,7 @@ class Ranking:
 
 
 def make_ranking_inputs(places: Places) -> NDArray[np.float32]:
-    """Responses, surroundings, logarithm of the scale and its square, one row a place."""
+    """Responses, surroundings, logarithm of the scale and its square, one row per position."""
     size = np.log(np.asarray(SCALES_MM) / MIDDLE_SCALE_MM)[places.scale, None]
     return np.hstack([places.responses, places.surroundings, size, size**2]).astype(np.float32)
 

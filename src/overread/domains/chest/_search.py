@@ -86,9 +86,9 @@ def search_region(radiograph: Radiograph, anatomy: Anatomy | None) -> Mask:
 
     Parameters
     ----------
-    radiograph
+    radiograph : Radiograph
         The image.
-    anatomy
+    anatomy : Anatomy
         Its anatomy, if it is known; else the lung fields are found here.
     """
     if anatomy is None:
@@ -109,7 +109,7 @@ def fill_padding(radiograph: Radiograph) -> Map:
 def lies_on_image(
     radiograph: Radiograph, x_mm: NDArray[np.float64], y_mm: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Tell places in the image from those in padding or beyond it."""
+    """Return which points lie in the image, and not in padding or outside."""
     rows, columns = radiograph.shape
     row, column = ((length / radiograph.mm_per_px).astype(np.intp) for length in (y_mm, x_mm))
     inside = (row < rows) & (column < columns)

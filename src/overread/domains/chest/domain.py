@@ -36,7 +36,7 @@ LEAST_SYMMETRY = 0.33
 # Images that are looked at, spread over the study. Set by judgement: half of them being wrong is then no accident.
 N_LOOKED_AT = 12
 REMEDY = (
-    'if the images are no chest radiographs, say where to look: [region] kind = "field_of_view", "masks" or "all" in'
+    'if the images are not chest radiographs, set where to look: [region] kind = "field_of_view", "masks" or "all" in'
     " study.toml (docs/explanation/fields.md)"
 )
 # Set by judgement: a nodule with its surroundings.
@@ -49,7 +49,7 @@ SMALLEST_GRID_MM, LARGEST_GRID_MM = 0.1, 5.0
 
 @dataclass(frozen=True)
 class ChestDomain(Domain):
-    """How chest radiographs are read, searched and measured, on a grid of ``grid_mm``."""
+    """Chest radiographs: reading, search and features, on a grid of ``grid_mm``."""
 
     finder: str = DEFAULT_FINDER
     grid_mm: float = GRID_MM
@@ -90,7 +90,7 @@ class ChestDomain(Domain):
                 "candidates.largest",
             ):
                 raise InvalidInputError(
-                    f"[{section}] {name}: is of other pictures than chests; set kind in [region]"
+                    f"[{section}] {name}: is only for images that are not chest radiographs; set kind in [region]"
                     ' ("field_of_view", "masks" or "all")'
                 )
         return {}
@@ -212,7 +212,7 @@ class ChestDomain(Domain):
         return extract_features(image, candidates, regions, features=list(names), n_threads=n_threads)
 
     def facts(self, image: Any) -> dict[str, Any]:
-        """Add where the size of a pixel was read."""
+        """Add the source of the pixel size."""
         facts = super().facts(image)
         source = {"spacing_source": str(image.spacing_source)}
         first = ("pixel_hash", "sketch", "width_mm", "height_mm")
@@ -262,7 +262,7 @@ def sees_both(lungs: LungFields) -> bool:
 
 
 def judge_view(source: SourceImage, spacing: tuple[float, float] | None) -> tuple[bool | None, bool | None]:
-    """Whether an image shows two lungs side by side, and whether both are seen; None where nothing is measured."""
+    """Return whether an image shows two lungs side by side; None if this cannot be measured."""
     if spacing is None:
         return None, None
     try:

@@ -4,7 +4,7 @@ In mm the references are the paper's and those of the chest. In pixels or per ce
 known beforehand; the references are then shares of the width of an image, as measured on fundus photographs, and sizes
 that are looked for come from the marks.
 
-Settings that ``overread init`` proposes for a folder of pictures that are no chests, by looking at some of them.
+Settings that ``overread init`` proposes for a folder of other images, from a sample of them.
 
 What is looked at: whether the picture has a dark frame, and, where there are marks, whether they are brighter or darker
 than what surrounds them, label by label, and in which colour they stand out most.
@@ -36,15 +36,15 @@ from overread.truth import HIT, HIT_RULES, MergeOptions, merge_marks
 FULL_SIZE_SHARE = 200 / 1500
 LEAST_SEMI_AXIS_SHARE = 15 / 1500
 LEAST_MM: float = HIT.in_unit("mm").min_semi_axis or 0.0
-# Candidates of a picture: reach 98 % and 94 % of the golden objects of the same images (docs/explanation/fields.md).
+# Candidates of a picture: reach 98 % and 94 % of the consensus objects of the same images (docs/explanation/fields.md).
 FIELD_LIMIT = 250
-# The last edge of sizes stands for no end.
+# The last edge of sizes means no limit.
 NO_END = 1e6
 
 
 @dataclass(frozen=True)
 class ReferenceSizes:
-    """Lengths that a study's numbers refer to, in its unit."""
+    """Reference lengths of a study, in its unit."""
 
     full_size: float  # from which the adaptive threshold of merging is t0
     least_semi_axis: float  # of an object, when it is asked whether a candidate hits it
@@ -54,9 +54,9 @@ class ReferenceSizes:
 
 
 def find_reference_sizes(settings: Mapping[str, Any], facts: StudyFacts) -> ReferenceSizes:
-    """Make every reference size of a study; what its plain settings say counts."""
+    """Find every reference size of a study; its plain settings take precedence."""
     widths, radii, own = facts.widths, facts.radii, settings["candidates"]
-    # Nobody has marked yet in a room that has just been opened: merging needs no sizes of marks.
+    # A new reading room has no marks yet: merging needs no sizes of marks.
     smallest, largest = radii_from_marks(radii) if len(radii) else (float("nan"), float("nan"))
     in_mm, given = settings["units"]["unit"] == "mm", settings["merging"]["full_size"]
     width = float(np.median(widths)) if len(widths) else float("nan")
@@ -115,7 +115,7 @@ Proposal = dict[str, dict[str, Any]]
 N_LOOKED_AT = 8
 # A field of view that fills more than this has no dark frame. Set by judgement.
 WHOLE_PICTURE = 0.97
-# From so many of its marks on, a label gets a group. Set by judgement: with fewer nothing is learned.
+# Fewest marks of a label that gets a group. Set by judgement: fewer are too few to learn from.
 FEWEST_MARKS = 20
 # Labels are one kind if at least this share of the objects of the rarer one that two readers marked have both.
 # Any value from 0.05 to 0.3 makes one group of CytoCrowd's ten labels; simulated fields keep their two down to 0.005.

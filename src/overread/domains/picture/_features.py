@@ -1,4 +1,4 @@
-"""Generic features of candidates on any picture: what a place looks like, how it stands out, and what is around it.
+"""Generic features of candidates on any image: appearance, contrast and surroundings.
 
 Planes are sampled on 24 rays around each candidate, up to 4 of its radii R. "Inside" is up to R, the "ring" from 1.5
 to 2.5 R, the "surround" from 2.5 to 4 R; means weigh a sample by its distance, as areas do. "Flat" is the main plane
@@ -68,7 +68,7 @@ ANGLES = 2 * np.pi * np.arange(N_RAYS) / N_RAYS
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Candidates of one picture with what is sampled around them."""
+    """Candidates of one picture with samples around them."""
 
     field: PictureImage
     column: Floats
@@ -330,7 +330,7 @@ def _measure_place(around: Surroundings) -> dict[str, Floats]:
 
 
 def _measure_density(around: Surroundings) -> dict[str, Floats]:
-    """Optical density: how much light the candidate takes from what is around it, channel by channel."""
+    """Measure optical density: light absorbed by the candidate relative to its surroundings, per channel."""
     field = around.field
     names = [name for name in DENSITY_PLANES if name in field.planes]
     values: dict[str, Floats] = {}
@@ -458,118 +458,117 @@ def _find_quantile(samples: Floats, share: float) -> Floats:
 
 
 PLANE_MEANINGS = {
-    "inside": "mean of {plane} inside",
-    "contrast": "mean of {plane} inside minus mean in the ring",
-    "contrast_to_noise": "contrast of {plane} over its standard deviation in the ring",
-    "spread": "standard deviation of {plane} inside",
-    "core": "mean of {plane} up to R/2 minus mean inside",
+    "inside": "mean of {plane} inside the candidate",
+    "contrast": "mean of {plane} inside the candidate minus mean in the ring around it",
+    "contrast_to_noise": "contrast of {plane} to the ring over the standard deviation in the ring",
+    "spread": "standard deviation of {plane} inside the candidate",
+    "core": "mean of {plane} in the inner half of the radius minus mean inside the candidate",
 }
 MEANINGS: dict[str, str] = {
     **{
-        f"profile.level{number}": f"flat, towards the candidate's sign: mean from {number / 2:g} to "
-        f"{number / 2 + 0.5:g} R minus mean of the surround"
+        f"profile.level{number}": f"contrast from {number / 2:g} to {number / 2 + 0.5:g} R, "
+        "against the mean of the surroundings"
         for number in range(6)
     },
-    "profile.steepest": "largest fall of the mean flat level over a quarter of R",
-    "profile.steepest_at": "distance of that fall, in R",
-    "shape.radius": "mean length of the rays up to half of the contrast, in R",
-    "shape.irregularity": "standard deviation of these lengths over their mean",
-    "shape.elongation": "second harmonic of these lengths over their mean",
-    "shape.area": "mean of the squared lengths, in R^2",
-    "shape.shortest": "shortest length, in R",
-    "shape.open": "share of rays that never fall to half of the contrast within 4 R",
-    "edge.mean": "flat: mean from R/2 to R minus mean from 1.5 to 2 R",
-    "edge.weakest": "the same on the four rays where it is least",
-    "edge.evenness": "mean over standard deviation of the same over the rays",
-    "edge.convergence": "mean fall along the rays over mean absolute change along and across them, from R/2 to 1.5 R",
-    "line.through": "second harmonic of the rays' means from 1.5 to 3 R over their standard deviation",
-    "line.strength": "second harmonic of the rays' means from 1.5 to 3 R",
-    "line.brightest_ray": "highest of these means minus their mean",
-    "line.darkest_ray": "mean of these means minus the lowest",
-    "texture.inside": "standard deviation of flat inside",
-    "texture.surround": "standard deviation of flat in the surround",
-    "texture.fine_inside": "mean absolute change of flat over R/8 along rays, inside",
-    "texture.fine_surround": "mean absolute change of flat over R/8 along rays, in the surround",
-    "texture.contrast_to_surround": "contrast of flat over its standard deviation in the surround",
+    "profile.steepest": "largest fall of contrast over a quarter of R",
+    "profile.steepest_at": "distance from the centre at which contrast falls most, in R",
+    "shape.radius": "mean radius at half of the contrast, in R",
+    "shape.irregularity": "standard deviation of the radius at half contrast over directions, over its mean",
+    "shape.elongation": "elongation of the outline at half contrast (second harmonic of the radius over its mean)",
+    "shape.area": "mean square of the radius at half contrast, in R^2",
+    "shape.shortest": "shortest radius at half contrast, in R",
+    "shape.open": "share of directions in which contrast does not fall to half within 4 R",
+    "edge.mean": "contrast across the border: mean from R/2 to R minus mean from 1.5 to 2 R",
+    "edge.weakest": "contrast across the border in the four weakest directions",
+    "edge.evenness": "contrast across the border: mean over standard deviation of all directions",
+    "edge.convergence": "share of edges from R/2 to 1.5 R that point towards the centre",
+    "line.through": "line through the candidate: second harmonic of the ring from 1.5 to 3 R over its deviation",
+    "line.strength": "line through the candidate: second harmonic of the ring from 1.5 to 3 R",
+    "line.brightest_ray": "ring from 1.5 to 3 R: brightest direction minus mean",
+    "line.darkest_ray": "ring from 1.5 to 3 R: mean minus darkest direction",
+    "texture.inside": "standard deviation of brightness inside the candidate",
+    "texture.surround": "standard deviation of brightness in the surroundings",
+    "texture.fine_inside": "fine texture inside the candidate: mean change of brightness over R/8",
+    "texture.fine_surround": "fine texture in the surroundings: mean change of brightness over R/8",
+    "texture.contrast_to_surround": "contrast over the standard deviation in the surroundings",
     **{
-        f"curvature.{name}.s{round(100 * share):03d}": f"{words} of flat smoothed by {share:g} R, "
-        "times the scale squared"
+        f"curvature.{name}.s{round(100 * share):03d}": f"{words} of brightness, smoothed by {share:g} R"
         for share in CURVATURE_SCALES
         for name, words in (
-            ("small", "smaller curvature towards the candidate's sign"),
-            ("large", "larger curvature towards the candidate's sign"),
-            ("roundness", "smaller over larger curvature, cut to -1..1,"),
+            ("small", "smaller principal curvature"),
+            ("large", "larger principal curvature"),
+            ("roundness", "roundness (smaller over larger principal curvature)"),
         )
     },
     **{
-        f"neighbours.within{round(1000 * share):03d}": f"other candidates within {100 * share:g} % of the "
-        "picture's width"
+        f"neighbours.within{round(1000 * share):03d}": f"number of other candidates within {100 * share:g} % of "
+        "the image width"
         for share in NEAR_SHARES
     },
-    "neighbours.nearest": "distance to the nearest other candidate over the picture's width",
-    "neighbours.response": "mean response of the five nearest",
-    "neighbours.contrast": "mean contrast of flat of the five nearest",
-    "candidate.rank": "rank of the response over the number of candidates",
+    "neighbours.nearest": "distance to the nearest other candidate over the image width",
+    "neighbours.response": "mean response of the finder at the five nearest candidates",
+    "neighbours.contrast": "mean contrast of the five nearest candidates",
+    "candidate.rank": "rank among the candidates of the image by response of the finder, 0 to 1",
     "candidate.response": "response of the finder",
-    "candidate.share_of_best": "response over the highest of the picture",
-    "candidate.radius": "logarithm of R over the picture's width",
-    "candidate.sign": "1 where brighter than the ring, else -1",
-    "place.border": "distance to the border of the region over the picture's width",
-    "place.x": "distance from the region's centre to the right over the picture's width",
-    "place.y": "distance from the region's centre downwards over the picture's width",
-    "place.from_centre": "distance from the region's centre over the picture's width",
-    "place.in_region": "share of the samples up to 4 R that lie in the region",
-    "place.background": "main plane smoothed by 3 % of the picture's width",
-    "place.from_brightest": "distance to the place that is brightest against its surroundings (main plane smoothed by "
-    "2 % of the picture's width minus by 6 %) over the picture's width",
-    "place.from_darkest": "distance to the darkest place of the same over the picture's width",
+    "candidate.share_of_best": "response of the finder over its highest response in the image",
+    "candidate.radius": "logarithm of the candidate's radius over the image width",
+    "candidate.sign": "1 if the candidate is brighter than the ring around it, else -1",
+    "place.border": "distance to the border of the region over the image width",
+    "place.x": "distance from the region's centre to the right over the image width",
+    "place.y": "distance from the region's centre downwards over the image width",
+    "place.from_centre": "distance from the region's centre over the image width",
+    "place.in_region": "share of the area within 4 R that lies in the region",
+    "place.background": "brightness of the background, smoothed by 3 % of the image width",
+    "place.from_brightest": "distance to the brightest area of 2 % of the image width, over the image width",
+    "place.from_darkest": "distance to the darkest area of 2 % of the image width, over the image width",
     **{
-        f"density.{name}": f"logarithm of the mean of {name} in the ring over inside"
+        f"density.{name}": f"absorption of {name}: logarithm of its mean in the ring over inside the candidate"
         for name in DENSITY_PLANES
     },
     **{
-        f"density.wide.{name}": f"logarithm of the mean of {name} around (3 % of the picture's width) over inside"
+        f"density.wide.{name}": f"absorption of {name}: logarithm of its mean within 3 % of the image width "
+        "over inside the candidate"
         for name in DENSITY_PLANES
     },
-    "density.red_to_green": "density of red over that of green",
-    "density.blue_to_green": "density of blue over that of green",
+    "density.red_to_green": "absorption of red over absorption of green",
+    "density.blue_to_green": "absorption of blue over absorption of green",
     **{
-        f"component.t{round(10 * threshold):02d}.{word}": f"flat above {threshold:g} towards the candidate's sign, "
-        f"connected area that holds the candidate: {meaning}"
+        f"component.t{round(10 * threshold):02d}.{word}": f"connected area with the candidate at contrast above "
+        f"{threshold:g}: {meaning}"
         for threshold in THRESHOLDS
         for word, meaning in (
-            ("area", "logarithm of 1 + its pixels"),
-            ("share", "logarithm of 1 + its area over pi R^2"),
-            ("reach", "logarithm of its diagonal over 2 R; -1 where there is none"),
-            ("extent", "its area over that of the box around it"),
-            ("length", "longer side of that box over the root of its area"),
+            ("area", "logarithm of 1 + number of pixels"),
+            ("share", "logarithm of 1 + area over pi R^2"),
+            ("reach", "logarithm of diagonal over 2 R (-1: no area)"),
+            ("extent", "area over area of the bounding box"),
+            ("length", "longer side of the bounding box over the root of the area"),
         )
     },
     **{
-        f"lines.{word}.{kind}.{name}": f"{kind} lines of {100 * share:g} % of the picture's width: {meaning}"
+        f"lines.{word}.{kind}.{name}": f"{kind} lines {100 * share:g} % of the image width wide: {meaning}"
         for word, share in zip(("fine", "coarse"), LINE_SHARES, strict=True)
         for kind in ("bright", "dark")
         for name, meaning in (
-            ("best", "response in the best of 12 directions"),
-            ("one_sided", "that minus the mean of all directions"),
-            ("around", "mean of the latter from 1.5 to 4 R"),
-            ("most_around", "highest of the same from 1.5 to 4 R"),
+            ("best", "strength in the best of 12 directions"),
+            ("one_sided", "strength in the best direction minus mean of all directions"),
+            ("around", "mean strength from 1.5 to 4 R around the candidate"),
+            ("most_around", "highest strength from 1.5 to 4 R around the candidate"),
         )
     },
-    "far.spread": "standard deviation of flat from 2.5 to 10 R",
-    "far.mean": "mean of flat from 2.5 to 10 R, towards the candidate's sign",
-    "far.most": "highest of flat from 2 to 10 R, towards the candidate's sign",
-    "far.high": "95th percentile of the same",
-    "inside.most": "highest of flat inside, towards the candidate's sign",
-    "inside.low": "25th percentile of the same",
-    "inside.share_of_extreme": "mean of flat inside over the region's 99th percentile, both towards the sign",
-    "others.contrast_share": "contrast of flat over the 95th percentile of all candidates of the picture",
-    "others.log_contrast": "logarithm of 0.05 + contrast of flat",
-    "others.usual_contrast": "logarithm of 0.05 + that percentile",
-    "others.strong": "logarithm of 1 + the candidates of the picture with a contrast above 2",
+    "far.spread": "standard deviation of brightness from 2.5 to 10 R",
+    "far.mean": "mean contrast from 2.5 to 10 R",
+    "far.most": "highest contrast from 2 to 10 R",
+    "far.high": "95th percentile of contrast from 2 to 10 R",
+    "inside.most": "highest contrast inside the candidate",
+    "inside.low": "25th percentile of contrast inside the candidate",
+    "inside.share_of_extreme": "mean contrast inside the candidate over the region's 99th percentile",
+    "others.contrast_share": "contrast over the 95th percentile of the contrasts of all candidates in the image",
+    "others.log_contrast": "logarithm of 0.05 + contrast to the ring",
+    "others.usual_contrast": "logarithm of 0.05 + 95th percentile of the contrasts of all candidates in the image",
+    "others.strong": "logarithm of 1 + number of candidates in the image with a contrast above 2",
     **{
         f"others.{word}_within{round(1000 * share):03d}": f"{meaning} contrast of other candidates within "
-        f"{100 * share:g} % of the picture's width"
+        f"{100 * share:g} % of the image width"
         for share in NEAR_SHARES
         for word, meaning in (("sum", "sum of the"), ("most", "highest"))
     },
@@ -595,15 +594,15 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
 
     Parameters
     ----------
-    field
+    field : PictureImage
         The picture.
-    candidates
+    candidates : DataFrame
         candidate_id, x, y, radius and response, in the unit of the picture; names may end in it.
 
     Returns
     -------
     DataFrame
-        candidate_id and one float32 column a feature; all numbers are finite.
+        candidate_id and one float32 column per feature; all numbers are finite.
     """
     lengths, _ = plain(candidates, unit_of(candidates.columns) or "px")
     around = _find_surroundings(field, lengths)
@@ -627,12 +626,12 @@ def extract_generic(field: PictureImage, candidates: pd.DataFrame) -> pd.DataFra
 
 
 def measure_contrasts(field: PictureImage, places: pd.DataFrame) -> pd.DataFrame:
-    """Compute the features of the planes alone, which take little time: how places stand out in each colour."""
+    """Compute the features of the planes alone, which take little time: contrast in each colour."""
     return pd.DataFrame(_measure_planes(_find_surroundings(field, places)))
 
 
 def _find_surroundings(field: PictureImage, places: pd.DataFrame) -> Surroundings:
-    """Put places on the grid of the picture."""
+    """Put positions on the grid of the image."""
     x, y, radius, response = (places[name].to_numpy(np.float64) for name in ("x", "y", "radius", "response"))
     side = field.mm_per_px
     return Surroundings(field, x / side - 0.5, y / side - 0.5, radius / side, response)

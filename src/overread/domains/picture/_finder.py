@@ -1,9 +1,9 @@
-"""The generic finder: places that curve the same way in every direction, bright or dark, at several scales.
+"""The generic finder: bright or dark blobs (equal curvature in every direction) at several scales.
 
 At scale s the response of a bright blob is the smaller of the two curvatures -s^2 k of the picture smoothed by a
 Gaussian of s (for a dark one +s^2 k). A line, such as a vessel, is curved in one direction only: its smaller curvature
 is near 0, where a difference of Gaussians answers to it as to a blob (on dark lesions of the retina the smaller
-curvature reached .81 of the golden objects with 150 candidates, the difference of Gaussians .38).
+curvature reached .81 of the consensus objects with 150 candidates, the difference of Gaussians .38).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Polarity = Literal["bright", "dark", "both"]
 SCALE_STEP = sqrt(2.0)
 # A response that counts as nothing, in deviations of the region.
 FLOOR = 0.02
-# Peaks of one scale that are looked at, in units of the limit: after places are taken once, far fewer are left.
+# Peaks of one scale that are considered, in units of the limit: without duplicates, far fewer are left.
 PEAKS_PER_LIMIT = 4
 # Centres nearer than this share of the larger radius are one place. Chosen by the recall of golden red lesions on the
 # 28 training images of DIARETDB1, 250 candidates an image: .86 with 0.7, .89 with 1, .91 with 1.4.
@@ -42,7 +42,7 @@ class BlobFinder:
 
     Attributes
     ----------
-    polarity
+    polarity : {'bright', 'dark', 'both'}, default='both'
         "bright", "dark" or "both".
     smallest, largest
         Radii that are sought.
@@ -95,7 +95,7 @@ def radii_from_marks(radii: NDArray[np.float64]) -> tuple[float, float]:
     """Return the radii to seek, from the readers' marks: the 10th to the 50th percentile.
 
     Larger marks are mostly rings around several lesions. On the training images of DIARETDB1 these are 0.5 to 1.3 mm
-    for red lesions and 0.5 to 3.7 mm for hard exudates (at 0.1 mm a pixel); wider ranges reached fewer golden objects.
+    for red lesions and 0.5 to 3.7 mm for hard exudates (at 0.1 mm a pixel); wider ranges reached fewer objects.
     """
     low, high = np.quantile(radii, [0.1, 0.5])
     return float(low), float(high)

@@ -43,7 +43,7 @@ def find_region(grey: Map, kind: RegionKind, *, mask: str | Path | None = None, 
         return np.ones(grey.shape, dtype=np.bool_)
     if kind == "masks":
         if mask is None:
-            raise InvalidInputError(f"{name}: the region is to come from masks, and none is named for it")
+            raise InvalidInputError(f"{name}: the region comes from masks, and the image has no mask")
         return _read_mask(mask, grey.shape)
     if kind == "field_of_view":
         return _find_field_of_view(grey, name)
@@ -110,7 +110,7 @@ def smooth_inside(plane: Map, region: NDArray[np.bool_], sigma_px: float) -> Map
     return np.divide(total, share, out=plane.copy(), where=share > LEAST_WEIGHT)
 
 
-# Luminance of colour (ITU-R BT.601), where a study gives no weights of its own.
+# Luminance of colour (ITU-R BT.601), the default weights.
 LUMINANCE = (0.299, 0.587, 0.114)
 PLANES: dict[str, tuple[float, float, float]] = {
     "luminance": LUMINANCE,
@@ -139,20 +139,20 @@ class PictureImage:
 
     Attributes
     ----------
-    planes
+    planes : dict
         By name: "main", the plane that is searched; for colour also "red", "green", "blue" and the opponent colours
         "red_green" (r - g) and "yellow_blue" ((r + g) / 2 - b). Values are shares of full scale.
-    region
+    region : ndarray of bool
         Where the picture shows something.
-    mm_per_px
+    mm_per_px : float
         Side of a pixel; nominal where the picture has no scale.
-    source_mm_per_px
+    source_mm_per_px : tuple, optional
         Size of a pixel in the file, (x, y); None for a picture that was not read from one.
-    source_shape
+    source_shape : tuple, optional
         Rows and columns in the file, or None.
-    pixel_hash
+    pixel_hash : str, optional
         `fingerprint_channels` of the file that was read, or None.
-    sketch
+    sketch : str, optional
         `sketch_channels` of that file, or None.
     """
 
@@ -230,19 +230,19 @@ def read_picture(
 
     Parameters
     ----------
-    path
+    path : str or Path
         DICOM, PNG, TIFF or JPEG.
-    mm_per_px
+    mm_per_px : float or sequence of float
         Size of a pixel, one number or (x, y); nominal where the picture has no scale.
-    region
+    region : str, default='field_of_view'
         "field_of_view": the largest bright area; "all": the whole picture; "masks": where `mask` is not 0.
-    weights
+    weights : sequence of float, optional
         Of red, green and blue in the main plane; luminance if not given. Negative ones make opponent colours.
-    stain
-        In place of weights: absorbance of a stain in red, green and blue; the main plane is how much of it there is.
-    colour
+    stain : sequence of float, optional
+        Instead of weights: absorbance of a stain in red, green and blue; the main plane is then its amount.
+    colour : bool, optional
         True: a grey picture has three equal channels; False: a colour picture has its main plane only; None: as it is.
-    mask
+    mask : str or Path, optional
         File of the region, of the same size as the picture.
 
     Raises

@@ -1,4 +1,4 @@
-"""Pictures that are no chest radiographs: their own pixels, any unit, a generic finder and generic features."""
+"""Images other than chest radiographs: original pixels, any unit, a generic finder and generic features."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ MASK_ENDINGS = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".dcm")
 SEMI_AXES_IN_CROP = 12.0
 # Of the upper third of the objects by size. Set by judgement: most outlines stay in the crop with their surroundings.
 OBJECTS_IN_CROP = 2.5
-PROPOSED = "The images are no chest radiographs: study.toml proposes where to look"
+PROPOSED = "The images are not chest radiographs: study.toml proposes where to look"
 
 
 @dataclass(frozen=True)
 class PictureDomain(Domain):
-    """How pictures are read, searched and measured."""
+    """Images other than chest radiographs: reading, search and features."""
 
     region: RegionKind
     unit: LengthUnit
     colour: bool  # features of all planes; a grey picture then has three equal channels
     weights: tuple[float, float, float] | None  # of the searched plane; None: luminance
-    stain: tuple[float, float, float] | None  # its absorbance, in place of weights
+    stain: tuple[float, float, float] | None  # its absorbance, instead of weights
     finder: str
     polarity: Polarity
     smallest: float  # radius in the unit
@@ -140,7 +140,7 @@ class PictureDomain(Domain):
         least = settings["hits"]["min_semi_axis"]
         if not least:
             return 3.0 * float(settings["merging"]["full_size"])
-        # The last edge stands for no end.
+        # The last edge means no limit.
         edges = settings.get("evaluation", {}).get("size_bins", [0.0])[:-1]
         return max(SEMI_AXES_IN_CROP * least, OBJECTS_IN_CROP * max(edges, default=0.0))
 
@@ -225,7 +225,7 @@ class PictureDomain(Domain):
         )
 
     def check_image(self, image: DomainImage) -> None:
-        """Refuse what is no picture with planes."""
+        """Refuse an image that is not a picture with planes."""
         if not isinstance(image, PictureImage):
             raise InvalidInputError("the image has no planes: read it with read_picture")
 
@@ -294,7 +294,7 @@ def find_file_spacing(path: str | Path, unit: str, mm_per_px: Any) -> Any:
         return mm_per_px
     if name_errors(path, lambda: picture_kind(file_content(Path(path)))) is not None:
         raise ImageError(
-            f"{path}: the file does not state the size of a pixel; give mm_per_px (--mm-per-px), or count in pixels:"
+            f"{path}: the file does not state the pixel size; give mm_per_px (--mm-per-px), or count in pixels:"
             ' [units] unit = "px"'
         )
     stated = name_errors(path, lambda: choose_spacing(read_source(path).spacing, None))

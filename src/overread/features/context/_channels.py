@@ -25,16 +25,16 @@ CHANNELS = (*QUANTIZED, "band4", "gradient")
 
 FIRST_DETAIL, BAND = CHANNELS.index("wavelet1_hl"), CHANNELS.index("band4")
 
-# What a channel shows, in words; of a detail, the level and the band.
+# Description of each channel; for a detail, its level and band.
 CHANNEL_WORDS = {
     "original": "in the image",
-    "gradient": "in the strength of edges",
-    "band4": "in very coarse detail",
+    "gradient": "in the map of edge strength",
+    "band4": "in very coarse structures",
     "approximation1": "in the slightly smoothed image",
     "approximation2": "in the smoothed image",
     "approximation3": "in the strongly smoothed image",
 }
-COARSENESS = {"1": "fine", "2": "middle", "3": "coarse"}
+COARSENESS = {"1": "fine", "2": "medium", "3": "coarse"}
 STROKES = {"hl": "vertical", "lh": "horizontal", "hh": "diagonal"}
 
 # Set by judgement: 3969 points fill the 136 cells of a symmetric matrix of 16 levels.
@@ -46,11 +46,11 @@ MINIMUM, MAXIMUM = (list(FIRST_ORDER).index(name) for name in ("minimum", "maxim
 
 
 def say_channel(channel: str) -> str:
-    """Say what the texture is looked at in: the image, smoothed images, or details of a size and direction."""
+    """Name a channel in words: the image, a smoothed image, or structures of a size and direction."""
     if channel in CHANNEL_WORDS:
         return CHANNEL_WORDS[channel]
     level, band = channel.removeprefix("wavelet").split("_")
-    return f"in {COARSENESS[level]}, {STROKES[band]} detail"
+    return f"in {COARSENESS[level]}, {STROKES[band]} structures"
 
 
 @dataclass(frozen=True, eq=False)

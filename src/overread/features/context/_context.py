@@ -36,19 +36,19 @@ OUTLINE_STEP = 1.0 / 30.0
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Context:
-    """A batch of candidates on one radiograph, with all that a family may look at.
+    """A batch of candidates on one radiograph, with all inputs of the families.
 
     Measurements are attributes, computed when a family first asks for them.
 
     Parameters
     ----------
-    maps
+    maps : ImageMaps
         Maps of the radiograph, shared by all its batches.
-    column, row
+    column, row : ndarray of float
         Centres of the candidates as array indices (pixel centres at whole numbers), float64.
-    radius_px
+    radius_px : ndarray of float
         Their radii in pixels of the grid, float64.
-    outline
+    outline : ndarray of bool
         Segmentation of each candidate as a boolean patch stack: (n, side, side), centred on the pixel nearest to
         the candidate; side is odd.
     """

@@ -27,7 +27,7 @@ BASE_MM = 1.0
 SCALES_MM = (1.6, 2.5, 4.0, 6.3, 10.0)
 # Grey levels are cut here: 0 and 1 are the 1st and 99th percentile, what is beyond 10 measures nothing.
 GREY_LIMIT = 10.0
-# Distances to a structure end here, also where there is no such structure. Set by judgement.
+# Largest distance to a structure, also if there is no such structure. Set by judgement.
 FARTHEST_MM = 60.0
 # A pixel and its four neighbours.
 CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Points on rays around candidates: where they are, what an image has there, and means over them.
+"""Points on rays around candidates: positions, values of an image, and means.
 
 64 directions, 25 radii rho = 0.05, 0.15, ... 2.45 in units of the candidate's radius R. Arrays on rays have the shape
 (candidate, angle, radius). A point at rho stands for an area in proportion to rho. Sums over points run in float32,

@@ -16,7 +16,7 @@ from overread.features.context._maps import BASE_MM, SCALES_MM
 from overread.features.context._rays import CENTRE, make_rays, polar_grey, principal_curvatures
 
 RING = make_rays(16)
-# Curvatures below this are not told from none, in grey. Set by judgement: a quarter of a grey step of 8-bit images.
+# Curvatures below this count as none, in grey. Set by judgement: a quarter of a grey step of 8-bit images.
 CURVATURE_FLOOR = 1e-3
 
 
@@ -35,14 +35,14 @@ FEATURES = describe_features(
             (f"log.{_scale_name(scale)}", "grey", f"k1 + k2 = -s^2 Laplacian of L_s, s = {scale} mm",
              f"strength of a bright spot, at a scale of {scale:g} mm"),
             (f"dog.{_scale_name(scale)}", "grey", f"L_t - L_s, s = {scale} mm, t = {narrower} mm",
-             f"how much brighter a spot is than a wider neighbourhood, at a scale of {scale:g} mm"),
+             f"how much brighter the centre is than a wider neighbourhood, at a scale of {scale:g} mm"),
             (f"curvature.{_scale_name(scale)}", "grey", f"k2, the smaller curvature, s = {scale} mm",
-             f"how much it bulges in every direction, unlike a line, at a scale of {scale:g} mm"),
+             f"how much the centre stands out in every direction, unlike a line, at a scale of {scale:g} mm"),
             (f"roundness.{_scale_name(scale)}", "1", f"k2 / (|k1| + 0.001) cut to -1..1, s = {scale} mm",
-             f"how round a bright spot is, against a line, at a scale of {scale:g} mm"),
+             f"how round rather than line-like a bright spot is, at a scale of {scale:g} mm"),
             (f"conspicuity.{_scale_name(scale)}", "1",
              f"k2 / (mean of max(|k1|, |k2|) at 16 points on the circle of 3 s + 0.001), s = {scale} mm",
-             f"how a bright spot compares with other structures around it, at a scale of {scale:g} mm"),
+             f"strength of a bright spot relative to the structures around it, at a scale of {scale:g} mm"),
         )
     ],
     symbols={

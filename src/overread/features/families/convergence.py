@@ -32,9 +32,9 @@ FEATURES = describe_features(
             for name, r in COIN_RADII.items()
         ],
         ("weighted_coin", "1", "sum |g| cos / sum |g| over 0.5..1.5 R, by area",
-         "how much strong edges face the centre"),
+         "how much strong edges point towards the centre"),
         ("iris_mean", "1", "mean over directions of I_k",
-         "how much brightness rises towards the centre, each direction at its best reach"),
+         "how much brightness rises towards the centre, with the best distance in each direction"),
         ("iris_spread", "1", "standard deviation of I_k over directions",
          "how unequally brightness rises towards the centre from different directions"),
         ("iris_opposite_min", "1", "min over directions of the mean of I over two opposite sectors of 56 deg",
@@ -42,29 +42,29 @@ FEATURES = describe_features(
         *[
             (f"ring.{name}", "1",
              f"max over r of the mean of cos over the ring of width {w / PER_RADIUS} R at r",
-             "how much brightness rises inwards across the best ring around the centre, "
-             f"in rings of {w / PER_RADIUS:g} radii")
+             "how much brightness rises inwards across the best-fitting ring, "
+             f"in rings {w / PER_RADIUS:g} radii wide")
             for name, w in BAND_WIDTHS.items()
         ],
         *[
             (f"band_mean.{name}", "1",
              f"mean over directions of B_k, bands {w / PER_RADIUS} R wide",
-             "how much brightness rises inwards across the border, each direction at its best radius, "
-             f"in rings of {w / PER_RADIUS:g} radii")
+             "how much brightness rises inwards across the border, with the best radius in each direction, "
+             f"in rings {w / PER_RADIUS:g} radii wide")
             for name, w in BAND_WIDTHS.items()
         ],
         *[
             (f"band_opposite_min.{name}", "1",
              f"min over directions of the mean of B over opposite 56 deg sectors, bands {w / PER_RADIUS} R wide",
              "how much brightness rises inwards across the border on opposite sides at once, "
-             f"in rings of {w / PER_RADIUS:g} radii")
+             f"in rings {w / PER_RADIUS:g} radii wide")
             for name, w in BAND_WIDTHS.items()
         ],
         ("band_radius", "1", "mean over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
-         "radius of the border that brightness rises across"),
+         "radius of the border across which brightness rises"),
         ("band_radius_spread", "1",
          "standard deviation over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
-         "how unequal the radius of that border is"),
+         "how unequal the radius of the border is across which brightness rises"),
     ],
     symbols={
         "cos": "cos: cosine between the gradient g and the direction to the centre",

@@ -22,11 +22,11 @@ FEATURES = tuple(
     Feature(name, "texture", "fractal", "1", formula, reference, words)
     for name, formula, reference, words in (
         ("fractal_dimension_variogram", "3 - H, mean |x(p + h) - x(p)| ~ h^H for h = 1, 2, 4, 8, 16 points", FRACTALS,
-         "how rough the texture is, by differences of neighbours"),
+         "how rough the texture is, from differences between pixels"),
         ("fractal_dimension_boxes",
          "D of n(r) ~ r^-D, n(r) = sum over boxes of r points of 1 + (max - min) 63 / (r range), r = 3, 7, 9, 21",
          FRACTALS,
-         "how rough the texture is, by counting boxes"),
+         "how rough the texture is, from box counting"),
         ("lacunarity", "mean m^2 / (mean m)^2, m = sum of x - min x in boxes of 9 x 9 points", "Allain, Cloitre 1991",
          "how patchy the texture is"),
     )

@@ -38,7 +38,7 @@ def list_features() -> Iterator[Feature]:
                     formula=f"{statistic} of |x * exp(-r^2 / (2 s^2)) (exp(2 pi i u / {wave}) - c)|, u along "
                     f"{angle} degrees (counter-clockwise), s = {wave // 2}, c: no response to a constant",
                     reference="Manjunath, Ma 1996",
-                    words=f"{WORDS[name]} of stripes {wave} points wide, at {angle} degrees",
+                    words=f"{WORDS[name]} of stripes with a period of {wave} pixels, at {angle} degrees",
                 )
 
 

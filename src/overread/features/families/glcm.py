@@ -18,19 +18,19 @@ from overread.features.ibsi._runs_zones import average_directions, n_log_n_table
 # In the order of Haralick, Shanmugam and Dinstein 1973, without the last, the maximal correlation
 # coefficient; each in plain words.
 HARALICK = {
-    "angular_second_moment": "how uniform neighbouring brightness is",
-    "contrast": "how much neighbours differ",
-    "correlation": "how alike neighbours are",
-    "joint_variance": "how varied neighbours are",
-    "inverse_difference_moment": "how smooth it is from neighbour to neighbour",
-    "sum_average": "brightness of neighbours together",
-    "sum_variance": "variance of the brightness of neighbours together",
-    "sum_entropy": "disorder of the brightness of neighbours together",
-    "joint_entropy": "disorder of neighbours",
-    "difference_variance": "how unequal the differences of neighbours are",
-    "difference_entropy": "disorder of the differences of neighbours",
-    "information_correlation_1": "how much a point tells of its neighbour, against their disorder",
-    "information_correlation_2": "how much a point tells of its neighbour",
+    "angular_second_moment": "how uniform the brightness of neighbouring pixels is",
+    "contrast": "how much neighbouring pixels differ",
+    "correlation": "how similar neighbouring pixels are",
+    "joint_variance": "how varied neighbouring pixels are",
+    "inverse_difference_moment": "how smoothly brightness passes from pixel to pixel",
+    "sum_average": "mean brightness of pairs of pixels",
+    "sum_variance": "variance of the mean brightness of pairs of pixels",
+    "sum_entropy": "disorder of the mean brightness of pairs of pixels",
+    "joint_entropy": "disorder of neighbouring pixels",
+    "difference_variance": "how unequal the differences of neighbouring pixels are",
+    "difference_entropy": "disorder of the differences of neighbouring pixels",
+    "information_correlation_1": "how well a pixel predicts its neighbour, relative to their disorder",
+    "information_correlation_2": "how well a pixel predicts its neighbour",
 }
 N_GLCM = len(GLCM)
 HARALICK_COLUMNS = np.array([list(GLCM).index(name) for name in HARALICK])
@@ -63,8 +63,8 @@ def list_features() -> Iterator[Feature]:
                     formula=f"{statistic} over 4 directions of {GLCM[name]}; {channel}, {N_BINS} levels, "
                     f"pairs {distance} points apart",
                     reference="Haralick, Shanmugam, Dinstein 1973; Wei et al. 1997",
-                    words=f"{words}, {say_channel(channel)}, {distance} {'point' if distance == 1 else 'points'} apart"
-                    + (", by how much directions differ" if statistic == "range" else ""),
+                    words=f"{words}, {say_channel(channel)}, {distance} {'pixel' if distance == 1 else 'pixels'} apart"
+                    + (", difference between directions" if statistic == "range" else ""),
                 )
 
 

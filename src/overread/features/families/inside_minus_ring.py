@@ -27,7 +27,7 @@ def _describe_difference(name: str) -> Feature:
         unit=UNITS[name],
         formula=f"{formula}: inside the outline minus in the disc of 2 R + 2 pixels without it",
         reference="Wei et al. 1997",
-        words=f"{WORDS[name]}, inside against around it",
+        words=f"{WORDS[name]}, inside the candidate minus around it",
     )
 
 

@@ -14,7 +14,7 @@ from overread.features.context._patches import SIDE, copy_centre
 
 # Level, edge, spot, wave and ripple, each scaled to an absolute sum of 1.
 LETTERS = "LESWR"
-WORDS = dict(zip(LETTERS, ("level", "edge", "spot", "wave", "ripple"), strict=True))
+WORDS = dict(zip(LETTERS, ("even brightness", "edges", "spots", "waves", "ripples"), strict=True))
 VECTORS = np.array(
     [
         [1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16],
@@ -39,7 +39,7 @@ def list_features() -> Iterator[Feature]:
             unit="grey",
             formula=f"mean of (|x * {a}5{b}5| + |x * {b}5{a}5|) / 2, vectors scaled to an absolute sum of 1",
             reference="Laws 1980",
-            words=f"strength of {WORDS[a]} by {WORDS[b]} texture",
+            words=f"strength of a texture of {WORDS[a]} in one direction and {WORDS[b]} across",
         )
 
 

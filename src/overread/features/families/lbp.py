@@ -19,15 +19,15 @@ RADII = np.array([1, 2, 3])
 
 
 def _say_pattern(radius: int, pattern: int) -> str:
-    """Say what surrounds the points of a pattern."""
-    around, count = f"at {radius} {'point' if radius == 1 else 'points'}", 8 * radius
+    """Describe the neighbours of the pixels of a pattern."""
+    around, count = f"at a distance of {radius} {'pixel' if radius == 1 else 'pixels'}", 8 * radius
     if pattern > count:
-        return f"in irregular surroundings {around}"
+        return f"with an irregular pattern of neighbours {around}"
     if pattern == 0:
-        return f"that are brighter than all around them {around}"
+        return f"brighter than all neighbours {around}"
     if pattern == count:
-        return f"that are darkest, or as dark as all around them, {around}"
-    return f"with {pattern} of {count} neighbours {around} as bright or brighter, on one side"
+        return f"no brighter than any neighbour {around}"
+    return f"with {pattern} adjacent neighbours of {count} at least as bright, {around}"
 
 
 def list_features() -> Iterator[Feature]:
@@ -43,7 +43,7 @@ def list_features() -> Iterator[Feature]:
                 unit="1",
                 formula=f"share of points whose pattern is {meaning}; bit: neighbour at {radius} points >= centre",
                 reference="Ojala, Pietikäinen, Mäenpää 2002 (riu2)",
-                words=f"share of points {_say_pattern(int(radius), pattern)}",
+                words=f"share of pixels {_say_pattern(int(radius), pattern)}",
             )
 
 

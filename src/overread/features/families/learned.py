@@ -20,11 +20,11 @@ FEATURES = describe_features(
     [
         *(
             (f"unit_{unit:02d}", "1", f"max(0, unit {unit} of the network) on the squares around the candidate",
-             f"how strongly unit {unit} of the trained network answers, which looks for no one named thing")
+             f"response of unit {unit} of the trained network, which matches no named finding")
             for unit in range(N_UNITS)
         ),
         ("score", "1", "log-odds that the network gives: a weighted sum of all its units on the squares",
-         "how much the trained network takes it for a nodule"),
+         "likeness to a nodule, as judged by the trained network"),
     ],
     symbols={
         "squares": "squares: 28 x 28 points 0.7, 1.4 and 2.8 mm apart, image without its trend over its deviation"

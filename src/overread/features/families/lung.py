@@ -27,14 +27,15 @@ FEATURES = describe_features(
     "Shiraishi et al. 2006, doi:10.1118/1.2208739 (position in the lung); van Ginneken et al. 2001, "
     "doi:10.1109/42.974918 (anatomy in chest radiographs)",
     [
-        ("inside", "1", "share of the outline inside the lung fields", "how much of it lies inside the lungs"),
+        ("inside", "1", "share of the outline inside the lung fields", "share of the candidate inside the lungs"),
         ("depth", "mm", "distance to the lungs' border, positive inside, -60..60",
          "distance to the border of the lung"),
         ("relative_depth", "1", "depth / sqrt(area of the lung / pi)",
-         "distance to the border of the lung, against the lung's size"),
-        ("height", "1", "0 at the lung's top, 1 at its bottom, cut to -0.5..1.5", "how low it lies in the lung"),
+         "distance to the border of the lung, relative to the size of the lung"),
+        ("height", "1", "0 at the lung's top, 1 at its bottom, cut to -0.5..1.5",
+         "height in the lung, from apex to base"),
         ("laterality", "1", "0 at the lung's medial side, 1 at its lateral side, cut to -0.5..1.5",
-         "how lateral it lies in the lung"),
+         "position in the lung, from medial to lateral"),
         ("side", "1", "-1 in the left lung field of the image, +1 in the right one", "left or right lung"),
         ("mediastinum_distance", "mm", "distance to the mediastinum, negative inside, -60..60",
          "distance to the mediastinum"),
@@ -45,7 +46,7 @@ FEATURES = describe_features(
         ("midline_distance", "mm", "columns from the midline between the lungs", "distance to the midline"),
         ("nipple_zone", "1",
          "exp(-((height - 0.75)^2 + (laterality - 0.55)^2) / (2 * 0.15^2)), where nipples project",
-         "whether it lies where nipples project"),
+         "likelihood of a nipple shadow, from the position"),
     ],
 )  # fmt: skip
 

@@ -33,26 +33,26 @@ REFERENCES = {
 THINGS = {
     "glrlm": "stretches of equal brightness",
     "glszm": "patches of equal brightness",
-    "ngldm": "groups of alike neighbours",
+    "ngldm": "groups of similar neighbouring pixels",
 }
 WORDS = (
     "share of small {}", "share of large {}", "share of dark {}", "share of bright {}",
     "share of small, dark {}", "share of small, bright {}",
     "share of large, dark {}", "share of large, bright {}",
     "how unequal in brightness {} are",
-    "how unequal in brightness {} are, whatever their number",
+    "how unequal in brightness {} are, regardless of their number",
     "how unequal in size {} are",
-    "how unequal in size {} are, whatever their number",
+    "how unequal in size {} are, regardless of their number",
     "number of {}",
     "variance of the brightness of {}", "variance of the size of {}",
     "disorder of {}", "how uniform {} are",
 )  # fmt: skip
 CONTRASTS = (
     "how coarse the texture is",
-    "how much brightness changes from spot to spot",
-    "how quickly brightness changes from spot to spot",
-    "how many different spots there are",
-    "how distinct spots are",
+    "how much brightness changes between neighbouring areas",
+    "how rapidly brightness changes between neighbouring areas",
+    "how many different small structures there are",
+    "how distinct small structures are",
 )
 
 

@@ -25,9 +25,9 @@ FEATURES = tuple(
     Feature(f"power_law_{name}", "texture", "power_law", "1", formula, REFERENCE, words)
     for name, formula, words in (
         ("exponent", f"b of P(f) = c f^-b, least squares in log-log over {N_RINGS} radial bins",
-         "how coarse rather than fine the texture is"),
-        ("level", "log10 of c f^-b at f = 0.1 cycles/mm", "amount of texture of about 1 cm"),
-        ("residual", "root mean square of log10 P(f) - log10 c f^-b", "how much the texture prefers some sizes"),
+         "how much coarse texture prevails over fine texture"),
+        ("level", "log10 of c f^-b at f = 0.1 cycles/mm", "amount of texture at a scale of about 1 cm"),
+        ("residual", "root mean square of log10 P(f) - log10 c f^-b", "how much some sizes stand out in the texture"),
     )
 )  # fmt: skip
 

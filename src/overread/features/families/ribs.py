@@ -11,7 +11,7 @@ from overread.features.context._context import Context
 from overread.features.context._maps import at_nearest_pixel
 from overread.features.context._rays import RAYS, RHO, area_mean, polar_grey, polar_mask
 
-# Below this a pixel has no rib whose direction could be told. Set by judgement.
+# Below this a pixel has no rib with a measurable direction. Set by judgement.
 NO_RIB = 0.1
 
 FEATURES = describe_features(
@@ -19,21 +19,21 @@ FEATURES = describe_features(
     "The paper, section 5 (region label: falls in the rib region); Keserci and Yoshida 2002, "
     "doi:10.1016/S1361-8415(02)00064-6 (rib-edge features)",
     [
-        ("at_centre", "1", "P at the centre", "likeness of the centre to a rib"),
+        ("at_centre", "1", "P at the centre", "probability of a rib at the centre"),
         ("label", "1", "1 if P > 1/2 at the centre, else 0", "whether the centre lies on a rib"),
-        ("overlap", "1", "mean of P inside the outline", "how much of it lies on a rib"),
+        ("overlap", "1", "mean of P inside the outline", "share of the candidate on a rib"),
         ("difference", "1", "overlap - mean of P between 1.2 and 2 outline radii",
-         "how much more rib there is inside than around it"),
+         "share of rib inside the candidate minus around it"),
         ("distance", "mm",
          "distance to the nearest pixel with P > 1/2; inside minus that to the nearest without; -60..60",
          "distance to the nearest rib"),
         ("alignment", "1", "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline",
-         "whether it is elongated along the rib"),
+         "whether the candidate is elongated along the rib"),
         ("angle", "deg", "angle between outline and rib, 0..90; 45 where P < 0.1",
-         "angle between its length and the rib"),
+         "angle between the candidate's long axis and the rib"),
         ("crossing", "1", "1 - |sum P^2 exp(2 i b)| / sum P^2 over rho < 1.5; 0 without ribs, large where ribs cross",
-         "whether ribs cross there"),
-        ("clavicle_overlap", "1", "share of the outline on a clavicle", "how much of it lies on a clavicle"),
+         "whether ribs cross at the candidate"),
+        ("clavicle_overlap", "1", "share of the outline on a clavicle", "share of the candidate on a clavicle"),
         ("clavicle_distance", "mm", "distance to the nearest clavicle pixel; inside minus that out; -60..60",
          "distance to the nearest clavicle"),
     ],

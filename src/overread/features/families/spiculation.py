@@ -30,7 +30,7 @@ BINS = 12
 NORMAL, TANGENTIAL = BINS, BINS + 1
 # Sums of the gradient below this are rounding.
 WEIGHTLESS = 1e-9
-# Energies below this are not told from none, as in family blob.
+# Energies below this count as none, as in family blob.
 ENERGY_FLOOR = 1e-3
 
 FEATURES = describe_features(
@@ -43,11 +43,11 @@ FEATURES = describe_features(
             for zone in ZONES
             for row in (
                 (f"radial.{zone}", "1", f"share of the weight with |phi| < 30 deg, {zone}",
-                 f"share of edges that face the centre, {ZONES[zone]}"),
+                 f"share of edges that point towards the centre, {ZONES[zone]}"),
                 (f"tangential.{zone}", "1", f"share of the weight with 60 <= |phi| < 120 deg, {zone}",
-                 f"share of edges that run out from the centre, like spicules, {ZONES[zone]}"),
+                 f"share of edges that run radially, like spicules, {ZONES[zone]}"),
                 (f"angle_spread.{zone}", "1", f"1 - |weighted mean of exp(i phi)|, phi in 12 bins, {zone}",
-                 f"how mixed the directions of edges are, {ZONES[zone]}"),
+                 f"how varied the directions of edges are, {ZONES[zone]}"),
                 (f"angle_entropy.{zone}", "1", f"entropy of the weighted histogram of phi in 12 bins / ln 12, {zone}",
                  f"how evenly edges point in all directions, {ZONES[zone]}"),
             )
@@ -57,9 +57,9 @@ FEATURES = describe_features(
             for annulus, (start, end) in ANNULI.items()
             for row in (
                 (f"ridge_energy.{annulus}", "1", f"mean over rays of max(e_k, 0) / s, {start} to {end} R",
-                 f"strength of thin lines that run out from the centre, {ARCS[annulus]}"),
+                 f"strength of thin radial lines, {ARCS[annulus]}"),
                 (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R",
-                 f"how much one line that runs out from the centre stands out, {ARCS[annulus]}"),
+                 f"how much one radial line stands out, {ARCS[annulus]}"),
             )
         ],
         *[
@@ -75,7 +75,7 @@ FEATURES = describe_features(
          "share of rays at which the outline's radius changes its slope by more than R / 10 a ray",
          "how often the outline turns sharply"),
         ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area",
-         "how much brightness changes along the border rather than across it"),
+         "change of brightness along the border relative to the change across it"),
     ],
     symbols={
         "phi": "phi: angle between the gradient g, at 1 mm smoothing, and the inward ray",
@@ -146,7 +146,7 @@ def _gradient_angles(sums: F64) -> dict[str, F64]:
 
 
 def share(part: F64, total: F64) -> F64:
-    """Share of a weight; 0 where there is next to none."""
+    """Share of a weight; 0 if there is almost none."""
     return np.where(total > WEIGHTLESS, part / np.maximum(total, WEIGHTLESS), 0.0)
 
 

@@ -1,7 +1,7 @@
-"""The candidate against the same place of the other lung (9 features).
+"""The candidate against the mirror position in the other lung (9 features).
 
-Mirror place: same row, mirrored at the midline between the lungs. "Best": of 9 places on a grid of 7 mm around the
-mirror place, since lungs are not mirror images. Discs and rings are sampled on 16 rays.
+Mirror place: same row, mirrored at the midline between the lungs. "Best": of 9 positions on a grid of 7 mm around the
+mirror position, since lungs are not mirror images. Discs and rings are sampled on 16 rays.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ FEATURES = describe_features(
     "symmetry",
     "Left against right after van Ginneken et al. 2001, doi:10.1109/42.974918",
     [
-        ("grey", "grey", "mean of the disc of R - the same at the mirror place",
-         "how much brighter it is than the same place of the other lung"),
-        ("contrast", "grey", "c - c at the mirror place",
-         "how much more it stands out than the same place of the other lung"),
-        ("spread", "1", "ln(sd within 2 R / the same at the mirror place), each with 0.003 added",
-         "how much more varied it is than the same place of the other lung"),
-        ("correlation", "1", "correlation of the disc of 2 R with its mirror image at the mirror place",
-         "likeness to the same place of the other lung"),
-        ("best_grey", "grey", "mean of the disc of R - the largest such mean of 9 places",
-         "how much brighter it is than the brightest place near its mirror place"),
-        ("best_contrast", "grey", "c - the largest c of 9 places",
-         "how much more it stands out than any place near its mirror place"),
-        ("best_correlation", "1", "largest correlation of 9 places",
-         "likeness to the most similar place near its mirror place"),
-        ("curvature", "grey", "k2 (see blob) at the scale nearest to R / sqrt 2 - the same at the mirror place",
-         "how much more it bulges than the same place of the other lung"),
-        ("contrast_rank", "1", "share of 9 places whose c is below the candidate's",
-         "share of places near its mirror place that stand out less"),
+        ("grey", "grey", "mean of the disc of R - mean of that disc at the mirror position",
+         "how much brighter the candidate is than the mirror position in the other lung"),
+        ("contrast", "grey", "c - c at the mirror position",
+         "how much more the candidate stands out than the mirror position in the other lung"),
+        ("spread", "1", "ln(sd within 2 R / sd at the mirror position), each with 0.003 added",
+         "how much more varied the candidate is than the mirror position in the other lung"),
+        ("correlation", "1", "correlation of the disc of 2 R with its mirror image at the mirror position",
+         "similarity to the mirror position in the other lung"),
+        ("best_grey", "grey", "mean of the disc of R - the largest such mean of 9 positions",
+         "how much brighter the candidate is than the brightest spot near the mirror position in the other lung"),
+        ("best_contrast", "grey", "c - the largest c of 9 positions",
+         "how much more the candidate stands out than any position near the mirror position"),
+        ("best_correlation", "1", "largest correlation of 9 positions",
+         "similarity to the most similar position near the mirror position in the other lung"),
+        ("curvature", "grey", "k2 (see blob) at the scale nearest to R / sqrt 2 - k2 at the mirror position",
+         "how much more blob-like the candidate is than the mirror position in the other lung"),
+        ("contrast_rank", "1", "share of 9 positions whose c is below the candidate's",
+         "share of positions near the mirror position that stand out less than the candidate"),
     ],
     symbols={
         "c": "c = mean of the disc of R - mean of 1..2 R",
-        "mirror place": "mirror place: same row, mirrored at the midline between the lungs",
-        "9 places": "9 places: grid of 7 mm around the mirror place",
+        "mirror position": "mirror position: same row, mirrored at the midline between the lungs",
+        "9 positions": "9 positions: grid of 7 mm around the mirror position",
     },
 )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Discs:
-    """Grey levels (place, ray, rho) around places, and their summaries."""
+    """Grey levels (position, ray, rho) around positions, and their summaries."""
 
     patch: F64
 
@@ -89,7 +89,7 @@ def _mean_by_area(patch: F64, where: Mask) -> F64:
 
 
 def _compute(context: Context) -> F32:
-    """Difference of each candidate from its mirror place."""
+    """Difference of each candidate from its mirror position."""
     n = context.n_candidates
     mirror = 2.0 * context.maps.midline - context.column
     here = _discs_at(context, context.column, context.row, context.radius_px)
@@ -135,7 +135,7 @@ def _correlate_with_mirror(here: Discs, there: Discs, n_shifts: int) -> F64:
 
 
 def _curvature_difference(context: Context, mirror: F64) -> F64:
-    """Smaller curvature at the candidate minus that at its mirror place, at the matched scale."""
+    """Smaller curvature at the candidate minus that at its mirror position, at the matched scale."""
     matched = context.radius_px * context.mm / np.sqrt(2.0)
     level = np.abs(np.log(np.array(SCALES_MM)[:, None] / matched)).argmin(axis=0)
     out = np.empty(context.n_candidates)

@@ -13,7 +13,7 @@ from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, SECOND_RHO, SECOND_STEP_MM, angle_mean, sector_means
 
-# Strengths below this are not told from none, as in family blob.
+# Strengths below this count as none, as in family blob.
 STRENGTH_FLOOR = 1e-3
 # Radii 1.25, 1.5 and 1.75 R.
 OUTER = slice(4, 7)
@@ -25,16 +25,18 @@ FEATURES = describe_features(
     "Frangi et al. 1998, doi:10.1007/BFb0056195 (line strength); Agam et al. 2005, IEEE TMI 24, vessel tree "
     "reconstruction (vessels against nodules)",
     [
-        ("inside", "1", "mean of l within R / 2, by area, / s", "strength of lines inside it"),
-        ("surround", "1", "mean of l over 1.25..2 R, by area, / s", "strength of lines around it"),
+        ("inside", "1", "mean of l within R / 2, by area, / s", "strength of vessel-like lines inside the candidate"),
+        ("surround", "1", "mean of l over 1.25..2 R, by area, / s",
+         "strength of vessel-like lines around the candidate"),
         ("radial_share", "1",
          "S(l cos^2 a) / (S(l) + 0.001), a the angle of line and ray, S the mean over rays, summed over 1.25, 1.5, "
             "1.75 R",
-         "share of the lines around it that lead to it"),
-        ("through", "1", "max over directions of min(v_k, v_opposite) / s", "strength of a line that runs through it"),
+         "share of the lines around the candidate that lead to it"),
+        ("through", "1", "max over directions of min(v_k, v_opposite) / s",
+         "strength of a line that runs through the candidate"),
         ("count", "1", "number of arcs of the circle on which v_k > 1.5 mean(v) + 0.001",
-         "number of lines that lead to it"),
-        ("reach", "1", "largest v_k / s", "strength of the strongest line that leads to it"),
+         "number of lines that lead to the candidate"),
+        ("reach", "1", "largest v_k / s", "strength of the strongest line that leads to the candidate"),
     ],
     symbols={
         "l": "l: line strength max(0, k1 - |k2|) (1.4 mm)^2, k1 >= k2 minus the eigenvalues of the Hessian at 1 mm "

@@ -150,7 +150,7 @@ def _glcm_from_fold(
     folded: F64,
     out: F64,
 ) -> None:
-    """Features of a symmetric co-occurrence matrix from its marginals; all 0 where there is no pair."""
+    """Features of a symmetric co-occurrence matrix from its marginals; all 0 if there is no pair."""
     out[:] = 0.0
     total = folded[0]
     if total == 0.0:
@@ -255,11 +255,11 @@ def glcm_features(levels: ArrayLike, *, distance: int = 1, n_levels: int | None 
 
     Parameters
     ----------
-    levels
+    levels : array-like
         Whole numbers: 1 to G in the region, 0 outside; `quantize` makes them.
-    distance
+    distance : int, default=1
         Steps between the pixels of a pair.
-    n_levels
+    n_levels : int, optional
         G; the greatest level by default.
     """
     padded, _, n_levels = add_border(levels, n_levels)

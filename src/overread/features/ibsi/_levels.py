@@ -21,11 +21,11 @@ def quantize(image: ArrayLike, mask: ArrayLike | None = None, *, n_bins: int = 3
 
     Parameters
     ----------
-    image
+    image : array-like
         Two dimensions, numbers; finite inside the region.
-    mask
+    mask : array-like, optional
         True in the region; same shape. Everything by default.
-    n_bins
+    n_bins : int, default=32
         Number of levels, 1 to 4096.
 
     Returns

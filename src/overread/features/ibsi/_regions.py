@@ -97,11 +97,11 @@ def texture_features(
 
     Parameters
     ----------
-    image
+    image : array-like
         Two dimensions, numbers; finite inside the region.
-    mask
+    mask : array-like, optional
         True in the region; same shape. Everything by default.
-    n_bins
+    n_bins : int, default=32
         Number of levels, 1 to 4096.
 
     Returns

@@ -68,7 +68,7 @@ def ratio(numerator: float, denominator: float) -> float:
 
 @kernel
 def store(values: tuple[float, ...], out: F64) -> None:
-    """Write named values to an array in their order, as many as it has room for."""
+    """Write named values to an array in their order, as many as fit."""
     for k in range(out.size):
         out[k] = values[k]
 
@@ -234,7 +234,7 @@ def _count_runs(levels: U16, counts: NDArray[np.int32]) -> int:
 
 @kernel
 def _longest_run(counts: NDArray[np.int32]) -> int:
-    """Greatest length that any level has a count of; 0 where there is none."""
+    """Greatest length that any level has a count of; 0 if there is none."""
     total = np.zeros(counts.shape[2], np.int32)
     for direction in range(4):
         for level in range(1, counts.shape[1]):

@@ -59,17 +59,17 @@ WEIGHT_SUM_TOLERANCE = 1e-6
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseRatings:
-    """What one reader (or one model) said of every case.
+    """Ratings of one reader (or one model) for every case.
 
     Attributes
     ----------
-    highest_fp
+    highest_fp : ndarray of float
         Highest false-positive rating of each case; ``-inf`` where there is none. Shape (n_cases,).
-    lesion_case
+    lesion_case : ndarray of int
         Position of each lesion's case in ``highest_fp``. Shape (n_lesions,).
-    lesion_rating
+    lesion_rating : ndarray of float
         Highest rating that hits each lesion; ``-inf`` where it is unmarked. Shape (n_lesions,).
-    lesion_weight
+    lesion_weight : ndarray of float, optional
         Clinical weight of each lesion, summing to 1 within a case; None: 1 / (lesions of the case).
     """
 
@@ -475,7 +475,7 @@ def _permutation_p_value(
 
 
 def choose_better(figure: FigureComparison) -> Literal["first", "second"] | None:
-    """Return which of two models a comparison shows to be better; None where it shows neither."""
+    """Return the better of two models by a comparison; None if neither is shown to be better."""
     if not figure.p_permutation < 1 - figure.level:
         return None
     if figure.lower > 0:
@@ -484,9 +484,9 @@ def choose_better(figure: FigureComparison) -> Literal["first", "second"] | None
 
 
 def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> list[str]:
-    """Say in words what the weighted whole-curve figure shows; the points beside it are not tested as one."""
+    """Describe the result of the weighted whole-curve figure; the single points are not tested together."""
     if not figures:
-        return [f"{first} and {second} cannot be told apart: there is no GT to find."]
+        return [f"{first} and {second} cannot be distinguished: there is no object to find."]
     main = figures[-1]
     width = "no interval" if isnan(main.lower) else f"{main.lower:+.3f} to {main.upper:+.3f}"
     numbers = f"{main.difference:+.3f} ({width}), p = {main.p_permutation:.3f}"
@@ -504,6 +504,6 @@ def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> l
     elif main.lower > 0 or main.upper < 0:
         why = ": the interval alone leaves out 0, but the permutation test does not confirm it"
     return [
-        f"{first} and {second} cannot be told apart on these images: {main.figure} differs by {numbers}.",
+        f"{first} and {second} cannot be distinguished on these images: {main.figure} differs by {numbers}.",
         f"That is not proof that they are equal{why}.",
     ]

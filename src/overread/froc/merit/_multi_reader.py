@@ -130,11 +130,11 @@ def obuchowski_rockette(
 
     Parameters
     ----------
-    figures
+    figures : array-like
         theta_ij, shape (I, J) with I >= 2; J >= 2 unless only cases are random.
-    covariance
+    covariance : array-like
         Covariance of theta_ij and theta_kl over cases, shape (I, J, I, J); None only for random="readers".
-    modalities, readers
+    modalities, readers : sequence of str, optional
         Names; default "1", "2", ...
     figure, random, level, n_cases
         Carried into the result; ``random`` and ``level`` as in `reader_study`.
@@ -234,7 +234,7 @@ def _pairwise_differences(
 def _modality_means(
     theta: FloatArray, names: tuple[str, ...], cells: FloatArray | None, random: RandomEffects, level: float
 ) -> tuple[ModalityMean, ...]:
-    """Means of the modalities, each with the error of its own data only (Hillis 2007)."""
+    """Means of the modalities, each with the error of its data alone (Hillis 2007)."""
     n_readers = theta.shape[1]
     results = []
     for i, name in enumerate(names):
@@ -308,16 +308,16 @@ def reader_study(
 
     Parameters
     ----------
-    ratings
+    ratings : mapping
         ``ratings[modality][reader]``: every reader read every case with every modality.
-    figure
+    figure : str, default='wAFROC'
         Figure of merit.
-    random
+    random : str, default='readers and cases'
         What the conclusion extends to: other readers and other cases, other readers on these cases, or other
         cases read by these readers.
-    patients
+    patients : array-like, optional
         Patient of each case; the jackknife then leaves out patients instead of cases.
-    level
+    level : float, default=LEVEL
         Level of the intervals.
     """
     modalities, readers = _check_crossed(ratings)

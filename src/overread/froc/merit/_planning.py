@@ -47,7 +47,7 @@ def gts_needed(
     level: float = 0.05,
     design_effect: float = 1.0,
 ) -> int:
-    """Lesions needed to tell two paired sensitivities apart.
+    """Compute the number of lesions needed to distinguish two paired sensitivities.
 
     Connor's formula for McNemar's test (Biometrics 43:207, 1987): with d the difference, psi the share of
     lesions on which the models disagree,
@@ -58,14 +58,14 @@ def gts_needed(
 
     Parameters
     ----------
-    first, second
+    first, second : float
         The two sensitivities.
-    discordant
+    discordant : float, optional
         psi, between ``|d|`` and what independent models have, first (1 - second) + second (1 - first), which
         is the default.
     power, level
         Probability of finding the difference; two-sided level of the test.
-    design_effect
+    design_effect : float, default=1.0
         Factor for lesions of one patient being alike and thresholds being estimated: n_gts over the n* of
         :func:`~overread.froc.score_interval`.
     """
@@ -75,7 +75,7 @@ def gts_needed(
     independent = first * (1 - second) + second * (1 - first)
     psi = independent if discordant is None else discordant
     if difference == 0:
-        raise InvalidInputError("gts_needed: equal sensitivities cannot be told apart by any number")
+        raise InvalidInputError("gts_needed: equal sensitivities cannot be distinguished by any number")
     if not difference - ROUNDING <= psi <= 1:
         raise InvalidInputError(f"discordant={psi}: need between {difference:.3g} and 1")
     z_level, z_power = float(ndtri(1 - level / 2)), float(ndtri(power))
@@ -94,13 +94,13 @@ def gts_for_half_width(
 
     Parameters
     ----------
-    sensitivity
+    sensitivity : float
         Sensitivity that is expected.
-    half_width
+    half_width : float
         Half the width of the interval, as a share: 0.05 is 5 points.
-    level
+    level : float, default=LEVEL
         Level of the interval.
-    design_effect
+    design_effect : float, default=1.0
         Factor for lesions of one patient being alike and thresholds being estimated, as in :func:`gts_needed`.
         With s lesions a patient and a correlation r between them it is 1 + (s - 1) r, thresholds apart.
     """
@@ -125,7 +125,7 @@ PLANNED_MEASURES = MEASURES[:2]
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class StudySize:
-    """Patients, images and GTs to find (golden objects) of a study; without patients each image is one."""
+    """Patients, images and GTs to find (consensus objects) of a study; without patients each image is one."""
 
     patients: int
     images: int
@@ -151,7 +151,7 @@ class StudySize:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class SensitivityPilot:
-    """One model's sensitivity at an operating point of a finished study, and what it is worth.
+    """One model's sensitivity at an operating point of a finished study, and its effective sample size.
 
     `worth` is n*, the number of independent lesions (images with a lesion) that the data are worth; `design_effect`
     their number over n*; n* rests on `patients_with_gts`.
@@ -206,7 +206,7 @@ class DifferencePilot:
         return _z(level) * self._error_of(planned)
 
     def power(self, difference: float, *, level: float = LEVEL, **planned: float | None) -> float:
-        """Probability that a study of this size tells models apart that differ by ``difference``."""
+        """Probability that a study of this size distinguishes models that differ by ``difference``."""
         distance, z = abs(difference) / self._error_of(planned), _z(level)
         return float(ndtr(distance - z) + ndtr(-distance - z))
 
@@ -306,7 +306,7 @@ def _check_pilot(matching: Matching, measure: str) -> None:
     if measure not in PLANNED_MEASURES:
         raise InvalidInputError(f"measure={measure!r}: use one of {', '.join(map(repr, PLANNED_MEASURES))}")
     if not matching.n_gts:
-        raise InvalidInputError("the pilot has no golden object, so it says nothing about sensitivity")
+        raise InvalidInputError("the pilot has no consensus object, so it says nothing about sensitivity")
 
 
 def _positive(**number: float | None) -> float:

@@ -9,7 +9,7 @@ independent given the label. With p_i the probability of label 1 before any vote
 
 Intervals of the skills do not take the hidden labels as known. With theta the logits of all skills and the parameters
 of the labels' model, Louis (1982) gives the second derivative of minus the log-likelihood of the votes: what the labels
-would tell, less what is lost with them,
+would give, minus what is lost with them,
 
     I = D - sum_i mu_i (1 - mu_i) u_i u_i'.
 
@@ -60,7 +60,7 @@ class Prior:
     b: float
 
     def mode(self, yes: Any, total: Any) -> Any:
-        """Most probable rate after yes of total; 1/2 where there is neither data nor prior."""
+        """Most probable rate after yes of total; 1/2 if there is neither data nor prior."""
         top, bottom = np.asarray(self.a - 1 + yes), np.asarray(self.a + self.b - 2 + total)
         return np.clip(np.divide(top, bottom, out=np.full(top.shape, 0.5), where=bottom > 0), 0.0, 1.0)
 
@@ -180,7 +180,7 @@ def run_em(
 
 
 def warn_about_crowd(result: EMResult, skills: pd.DataFrame, *, determined: bool) -> None:
-    """Say what the fit has to say: not converged, not determined, votes all alike, readers worse than chance."""
+    """Warn if the fit did not converge, is not determined, has equal votes, or readers are worse than chance."""
     if not result.converged:
         rise = result.objectives[-1] - result.objectives[-2]
         warnings.warn(

@@ -247,7 +247,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     reader_skills_ : pandas.DataFrame
         As in `DawidSkene`. The intervals take the chosen features as given and alpha R(w) as it is.
     coef_, intercept_, mean_, scale_, alpha_, alpha_max_, fit_report_
-        Of the last M-step, as in `SoftMILLogisticRegression`.
+        Results of the last M-step, as in `SoftMILLogisticRegression`.
     objectives_, n_iter_, converged_
         L after each round, rounds, and whether round_tol was reached.
     determined_ : bool
@@ -312,7 +312,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
             setattr(self, name, getattr(model, name))
         self.classes_ = np.array([0, 1])
         warn_about(model.fit_report_)
-        # The weights stay as they are where half a vote is added: it hardly moves them, and a fit costs much.
+        # The weights stay as they are where half a vote is added: it moves them very little, and a fit costs much.
         log_q, log_p = model.predict_log_proba(given).T
         self._keep_skills(
             read,

@@ -51,7 +51,7 @@ def votes_from_marks(truth: pd.DataFrame, marks: pd.DataFrame, readings: pd.Data
 
     A reader of the image says 1 if one of the reader's marks is among the object's ``mark_ids``, else 0; who did not
     read the image has no vote. Every object was marked by somebody, so that specificity estimated from these alone
-    is that on places which some reader marked; `votes_on_bags` adds the places that nobody marked.
+    is that on objects that a reader marked; `votes_on_bags` adds bags that no reader marked.
     """
     require_columns(truth, "truth", ["image_id", "truth_id", "mark_ids"])
     require_columns(marks, "marks", ["image_id", "reader_id", "mark_id"])
@@ -124,7 +124,7 @@ def _two_axes(votes: Any) -> NDArray[Any]:
     values = np.asarray(votes)
     if values.ndim != 2:
         raise InvalidInputError(
-            f"votes have shape {values.shape}; give one row a bag and one column a reader"
+            f"votes have shape {values.shape}; give one row per bag and one column per reader"
         )
     return values
 

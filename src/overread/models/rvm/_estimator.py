@@ -151,7 +151,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         ----------
         X, y, bags, sample_weight
             As in `fit`.
-        prune_bounds
+        prune_bounds : sequence of float
             In the order of the models returned.
         """
         models = [clone(self).set_params(prune_bound=bound) for bound in prune_bounds]

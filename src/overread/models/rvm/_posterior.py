@@ -86,7 +86,7 @@ def information_diagonal(columns: Columns, loss: BagLoss, z: Floats) -> Floats:
 ARMIJO = 1e-4
 # Objectives closer than this are equal up to rounding: some 50 units in the last place.
 ROUNDING = 1e-14
-# The ridges, relative to the diagonal, grow from hardly any to one that leaves nothing but the gradient. All four are
+# The ridges, relative to the diagonal, grow from almost none to one that leaves nothing but the gradient. All four are
 # bounds against endless loops, set by judgement.
 MAX_HALVINGS = 30
 FIRST_RIDGE = 1e-6
@@ -147,7 +147,7 @@ class PosteriorSearch:
         self._move_to(self.w, self.b)
 
     def branch(self) -> PosteriorSearch:
-        """Return a search that stands where this one does and goes on by itself."""
+        """Return an independent copy of this search."""
         # Arrays are replaced, never written into, so that both may hold the same.
         return copy(self)
 
@@ -157,7 +157,7 @@ class PosteriorSearch:
             return
         self.kept, self.w = self.kept[chosen], self.w[chosen]
         known = np.flatnonzero(np.append(chosen, True))
-        # What left had a weight of nearly 0, so the scores, and with them H, hardly move.
+        # What left had a weight of nearly 0, so the scores, and with them H, barely change.
         self._H = None if self._H is None else self._H[np.ix_(known, known)]
         self._move_to(self.w, self.b)
 

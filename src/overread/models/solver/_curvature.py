@@ -10,7 +10,7 @@ the last digits of a solution depend, are rounding. But the Hessian may be
 - *corrected* by secant pairs (BFGS): a step s and the change y it made in the exact gradient satisfy y = H s.
 
 The smooth part of the penalty has a curvature too, known exactly: the *ridge*. It is kept apart, because it changes
-with alpha, and is added wherever the sum has to be positive definite: a loss that bends the wrong way is no harm where
+with alpha, and is added wherever the sum has to be positive definite: negative curvature of the loss does no harm where
 the penalty bends it back.
 
 Which rows stand for all in the curvature, and with what weight.
@@ -165,7 +165,7 @@ def _choose_bags(
 MAX_PAIRS = 5
 # Exact second derivative of the coupled bags first; where it makes the sum indefinite, ever safer stand-ins. The two
 # ends are given (exact, EM majorizer), those between tried on the study of benchmarks/study_memory.py: where the exact
-# one is hardly indefinite, half a majorizer is far too stiff, and one penalty took minutes; with 0.05 it takes 0.5 s.
+# one is barely indefinite, half a majorizer is far too stiff, and one penalty took minutes; with 0.05 it takes 0.5 s.
 BLENDS = (0.0, 0.05, 0.5, 1.0)
 # Cosine between step and change of gradient below which the bend they show is rounding; set by judgement.
 SMALLEST_BEND = 1e-12
@@ -178,7 +178,7 @@ ROUNDING_RIDGE = 1e-10
 
 
 def count_bytes(n_columns: int, n_rows: int) -> int:
-    """Memory of a curvature of so many columns and sampled rows."""
+    """Return the memory of a curvature with this many columns and sampled rows."""
     return 8 * n_columns * (BLOCKS * n_rows + MATRICES * n_columns)
 
 
@@ -202,7 +202,7 @@ class Curvature:
 
     @property
     def can_learn(self) -> bool:
-        """Whether a stand-in is in use and there is room for another secant pair."""
+        """Whether an approximation is in use and can take another secant pair."""
         return self._safe > 0 and len(self._pairs) < MAX_PAIRS
 
     @property

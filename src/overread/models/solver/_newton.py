@@ -43,7 +43,7 @@ PATIENCE = 25
 WORTH_TIGHTENING = 100.0
 # Objectives closer than this are equal up to rounding: some 50 units in the last place.
 ROUNDING = 1e-14
-# Gradients (of features of size 1, by weights that sum to 1) are not told from 0 below tol times this: at the default
+# Gradients (of features of size 1, by weights that sum to 1) count as 0 below tol times this: at the default
 # tol 1e-16, the rounding of a double.
 SMALLEST_SCALE = 1e-10
 
@@ -81,7 +81,7 @@ class Solution:
 
 @dataclass
 class Point:
-    """Where the solver stands, and what it knows of the gradient.
+    """State of the solver, with the gradient.
 
     gradient[j] was computed when `drift`, the path length of the residual, was seen_at[j].
     """
@@ -143,7 +143,7 @@ class NewtonSolver:
 
     @property
     def alpha_max(self) -> float:
-        """Smallest alpha for which w = 0 stays optimal, if the solver stands at w = 0."""
+        """Smallest alpha for which w = 0 stays optimal, if the solver is at w = 0."""
         return self.penalty.alpha_max(self.point.gradient)
 
     def solve(self, alpha: float, *, tol: float, max_iter: int) -> Solution:

@@ -1,7 +1,7 @@
 """The quadratic model of one Newton step, minimized: coordinate descent, and Cholesky where that crawls.
 
 Coordinate descent soon finds which coefficients are 0, but where columns are strongly correlated the others take
-thousands of sweeps to settle; steps of a model that is solved no better hardly help, and the last digits of a solution
+thousands of sweeps to settle; steps of a model that is solved no better help little, and the last digits of a solution
 would take hundreds of them. With zeros and signs given the model is a plain quadratic, and its minimum one Cholesky
 solution away. So the two take turns.
 
@@ -36,7 +36,7 @@ SWEEPS_FIRST = 30
 SWEEPS_BETWEEN = 20
 # Bound against endless loops, as where the tolerance is below rounding; up to 5 rounds are usual. Set by judgement.
 MAX_ROUNDS = 30
-# Of the diagonal: added where columns are dependent up to rounding, the smallest that gives a factor. By eye.
+# Of the diagonal: added where columns are dependent up to rounding, the smallest that gives a factor. By judgement.
 RIDGES = (1e-14, 1e-11, 1e-8, 1e-5)
 
 

@@ -1,1 +1,1 @@
-"""Chest radiographs of patients who never were, with every structure known."""
+"""Chest radiographs of simulated patients, with every structure known."""

@@ -240,7 +240,7 @@ def _rib(canvas: Canvas, points: Points, angle: Points, height: float, density: 
     front = np.clip((angle - np.pi / 2) / 0.5, 0, 1)
     radius = np.hypot(height * (1 + 0.12 * front) * np.sqrt(1 - upright**2), RIB_HALF_THICKNESS_MM * upright)
     neck = 0.75 + 0.25 * np.clip((angle - angle[0]) / 0.25, 0, 1)
-    # The end turns into cartilage, which absorbs hardly more than muscle.
+    # The end turns into cartilage, which absorbs little more than muscle.
     cartilage = np.clip((angle[-1] - angle) / 0.12, 0, 1)
     canvas.tube(
         points,

@@ -26,7 +26,7 @@ SMALLEST_CROSSING_MM2 = 40.0
 
 
 class DistractorKind(StrEnum):
-    """What a distractor is."""
+    """Type of a distractor."""
 
     NIPPLE = "nipple"
     LEAD = "lead"
@@ -42,7 +42,7 @@ Row = tuple[DistractorKind, float, float, float]
 def draw_distractors(
     view: Projection, patient: Patient, cage: Cage, lungs: Lungs, skeleton: Skeleton, *, seed: int
 ) -> tuple[Canvas, pd.DataFrame]:
-    """Draw the distractors of a patient; list them with the crossings of ribs that are there anyway."""
+    """Draw the distractors of a patient; list them with the crossings of ribs."""
     canvas = Canvas(view)
     rows = [
         *_nipples(canvas, patient, cage, stream(seed, "nipples")),

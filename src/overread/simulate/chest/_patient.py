@@ -63,7 +63,7 @@ class Patient:
 
 
 def draw_patient(seed: int) -> Patient:
-    """Draw a patient and an exposure; the same seed gives the same one."""
+    """Draw a patient and an exposure; a seed gives always the same."""
     rng = stream(seed, "patient")
 
     def normal(mean: float, sd: float, low: float, high: float) -> float:

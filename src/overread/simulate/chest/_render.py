@@ -156,7 +156,7 @@ def phantom(
     height_mm: float | None = None,
     patient: Patient | None = None,
 ) -> Phantom:
-    """Make the chest radiograph of a patient who never was.
+    """Make the chest radiograph of a simulated patient.
 
     The thickness of every structure along each beam is added up as a line integral, L = sum of mu_i t_i; the
     intensity behind the body is exp(-L) plus scatter, with quantum noise; the picture is the tone-mapped
@@ -164,13 +164,13 @@ def phantom(
 
     Parameters
     ----------
-    seed
+    seed : int
         Same seed and arguments, same bytes.
-    mm_per_px
+    mm_per_px : float, default=0.7
         Side of a pixel.
-    width_mm, height_mm
+    width_mm, height_mm : float, optional
         Size of the field; by the patient if not given.
-    patient
+    patient : Patient, optional
         A patient to use instead of the one drawn from the seed; what is not among its numbers is still drawn.
 
     Raises
@@ -216,7 +216,7 @@ def _check(seed: int, mm_per_px: float, width_mm: float | None, height_mm: float
         raise UsageError(f"seed={seed}: a seed is a whole number from 0")
     low, high = MM_PER_PX_LIMITS
     if not low <= mm_per_px <= high:
-        raise UsageError(f"mm_per_px={mm_per_px}: a phantom has {low} to {high} mm a pixel")
+        raise UsageError(f"mm_per_px={mm_per_px}: a phantom has {low} to {high} mm per pixel")
     low, high = SIDE_LIMITS_MM
     for name, side in (("width_mm", width_mm), ("height_mm", height_mm)):
         if side is not None and not low <= side <= high:

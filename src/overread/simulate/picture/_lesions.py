@@ -38,7 +38,7 @@ class ClusterLaw:
     sizes: tuple[float, ...]  # Probability of 1, 2, 3, ... lesions in a cluster
     spread_px: float  # Distance between neighbours of a cluster, beside their radii
     shape: NoduleDistribution  # Outline, diameter (in pixels) and conspicuity of a lesion
-    lookalikes: float  # Mean number of faint, blurred spots of the same sign that are no lesions
+    lookalikes: float  # Mean number of faint, blurred spots of the same sign that are not lesions
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def draw_clusters(
     taken: Sequence[Nodule],
     random: np.random.Generator,
 ) -> list[Cluster]:
-    """Draw the clusters of a label, none on what is there already."""
+    """Draw the clusters of a label, none on existing ones."""
     room = _find_room(phantom)
     inside = np.zeros(phantom.field.size, dtype=bool)
     inside[room] = True

@@ -113,7 +113,7 @@ def _paint(
         )
         for tip in (start, end)
     ]
-    # OpenCV draws thick lines a pixel wider than it is told.
+    # OpenCV draws thick lines a pixel wider than requested.
     width = max(round(2 * end.radius * scale) - 1, 1)
     low = [max(min(one[k] for one in ends) // 2**SHIFT - width, 0) for k in (0, 1)]
     high = [max(one[k] for one in ends) // 2**SHIFT + width + 1 for k in (0, 1)]
@@ -181,9 +181,9 @@ def picture_phantom(*, seed: int, shape: tuple[int, int] = SHAPE) -> PicturePhan
 
     Parameters
     ----------
-    seed
+    seed : int
         Source of everything random.
-    shape
+    shape : tuple, default=SHAPE
         Rows and columns, 64 at least.
     """
     if min(shape) < 64 or seed < 0:

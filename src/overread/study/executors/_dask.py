@@ -162,7 +162,7 @@ Batch = Sequence[ImageTask]
 
 
 class DaskExecutor:
-    """Works on the Dask cluster at ``tcp://host:port``, a batch of images a task."""
+    """Works on the Dask cluster at ``tcp://host:port``, one batch of images per task."""
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, scheduler: str, *, batch: int = 8) -> None:
         self._spec, self._limits, self._batch = spec, limits, batch
@@ -183,7 +183,7 @@ class DaskExecutor:
             batches = [[task] for batch in lost for task in batch]
         raise StorageError(
             f"the Dask cluster lost the work on {len(batches)} images {RETRIES} times: its workers die too soon. These"
-            " images are not given up: see to the workers, and run again"
+            " images are not skipped: check the workers, and run again"
         )
 
     def close(self) -> None:
@@ -238,7 +238,7 @@ class DaskExecutor:
             ) from error
 
     def _await_next(self, ended: queue.SimpleQueue[int]) -> int:
-        """Return the place of the next batch that ended."""
+        """Return the position of the next batch that ended."""
         place: list[int] = []
 
         def is_over(seconds: float) -> bool:
@@ -257,7 +257,7 @@ def _note(ended: queue.SimpleQueue[int], place: int, _: object) -> None:
 def work_in_isolation(
     spec: dict[str, Any], limits: dict[str, Any], tasks: list[dict[str, Any]]
 ) -> list[Outcome]:
-    """Work on a batch in a process of its own; runs in a Dask worker."""
+    """Process a batch in a separate process; runs in a Dask worker."""
     worker = IsolatedWorker(PipelineSpec(**spec), from_json(WorkLimits, limits, "limits"))
     try:
         return [worker.work(read_task(one)) for one in tasks]

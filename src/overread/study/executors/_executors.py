@@ -15,14 +15,14 @@ from overread.study.executors._worker import IsolatedWorker, Outcome, WorkLimits
 
 
 def count_processors() -> int:
-    """Count the processors that this process may use; all of the machine where the system does not tell."""
+    """Count the processors that this process may use; all of the machine if the system gives no number."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class Executor(Protocol):
-    """Works on images in any order; the bytes of a shard do not depend on who made it."""
+    """Processes images in any order; the bytes of a shard do not depend on the process."""
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield exactly one outcome for each task; ``alone``: one image at a time, on one worker."""
@@ -52,7 +52,7 @@ class SerialExecutor:
 
 
 class ProcessExecutor:
-    """Works in local processes, each led by a thread that waits for its answers; unless told, one a processor."""
+    """Works in local processes, each with a thread that waits for its results; by default one per processor."""
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, n_workers: int | None = None) -> None:
         count = n_workers or count_processors()

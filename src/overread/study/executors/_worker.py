@@ -37,7 +37,7 @@ FaultKind = Literal["image", "failure", "death", "timeout", "memory"]
 class Fault:
     """Why an image could not be worked on, in one line without a path or anything of the image's header.
 
-    "image": the image cannot be used, and the same bytes will never be. "failure": an error that nobody foresaw.
+    "image": the image cannot be used, and the same bytes will never be. "failure": an unexpected error.
     "death", "timeout", "memory": the worker died, took too long, had no memory left.
     """
 
@@ -77,7 +77,7 @@ def work_on(pipeline: Callable[[ImageTask], ImageWork | bytes], task: ImageTask)
         return Outcome(task.image_id, fault=Fault("memory", "there was not enough memory"))
     except OverreadError as error:
         return Outcome(task.image_id, fault=_fault_of(error, task.path))
-    except BaseException as error:  # decoders in Rust raise PanicException, which is no Exception
+    except BaseException as error:  # decoders in Rust raise PanicException, which is not an Exception
         return Outcome(task.image_id, fault=Fault("failure", place_of(error)))
 
 
@@ -85,13 +85,13 @@ def refuse_other_versions(found: Versions | None, expected: Versions | None, wor
     """Refuse what other code made: it would be kept as if this run's own had made it."""
     if found != expected:
         raise StorageError(
-            f"{worker} has other code than this run: {found or 'an unknown version'} there, {expected} here; install"
+            f"{worker} runs other code than this run: {found or 'an unknown version'} there, {expected} here; install"
             " the same there, or stop that worker, and run again"
         )
 
 
 def _fault_of(error: OverreadError, path: str) -> Fault:
-    """Fault of an error that was raised on purpose; only the image's own fault is for good."""
+    """Fault of an error that was raised on purpose; only a fault of the image is permanent."""
     if isinstance(error.__context__, MemoryError):
         return Fault("memory", "there was not enough memory")
     kind: FaultKind = "image" if isinstance(error, InvalidInputError) else "failure"
@@ -108,7 +108,7 @@ def without_path(message: str, path: str) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Kind and place of an error, without its text: that may quote the image's header."""
+    """Kind and location of an error, without its text, which may quote the image header."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{where}"
@@ -180,7 +180,7 @@ class OverdueError(Exception):
 
 
 class IsolatedWorker:
-    """One worker process, started when it is needed and started again after it died.
+    """One worker process, started on demand and restarted after it dies.
 
     ``warm`` is set once any worker has made a shard; until then an image has time for compiling too. Workers of one
     executor share it.
@@ -257,7 +257,7 @@ class IsolatedWorker:
         if code is not None and code >= 0:
             self.close()
             raise OverreadError(
-                f"a worker could not start (exit code {code}); its own words: {sys.executable} -P -c"
+                f"a worker could not start (exit code {code}); to see its error: {sys.executable} -P -c"
                 " 'import overread.study.executors._worker'"
             )
 

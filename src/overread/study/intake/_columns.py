@@ -1,4 +1,4 @@
-"""The user's own columns of the images table, which make groups; and how to import the marks of a new study."""
+"""Grouping columns of the images table, and how to import the marks of a new study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from overread.tables import SCHEMAS
 
 # Looked at without being asked: what a reader of the report would ask for, and what `overread init` may write.
 KNOWN = ("sex", "age_group", "view", "scanner", "manufacturer", "site")
-# More groups than this leave few objects in each, and a table that nobody reads; set by judgement.
+# More groups than this leave few objects in each, and a table that is too long to read; set by judgement.
 MOST_VALUES = 8
 UNKNOWN = "not stated"
 # Columns of numbers that a description of images has, and how it calls them.
@@ -69,13 +69,13 @@ def describe_columns(images: pd.DataFrame) -> Description:
 
 
 def measure_spread(values: pd.Series[float]) -> Spread | None:
-    """Lowest, median and highest of the values that are there; None without any."""
+    """Lowest, median and highest of the existing values; None without any."""
     there = values.dropna()
     return Spread(float(there.min()), float(there.median()), float(there.max())) if len(there) else None
 
 
 def _read_values(images: pd.DataFrame, name: str) -> dict[str, str]:
-    """Value of each image; an empty cell is a group of its own."""
+    """Value of each image; empty cells form a group."""
     cells = images[name].astype("str").str.strip()
     return dict(zip(images["image_id"].astype("str"), cells.where(cells != "", UNKNOWN), strict=True))
 
@@ -98,7 +98,7 @@ READERS = "--readers A,B or --readings TABLE where not all read all"
 
 
 def suggest_import(folder: Path, images: pd.DataFrame) -> str:
-    """Say how to import marks: by the spreadsheet in the folder, or beside it, that names images of the study."""
+    """Suggest an import command, with the spreadsheet in or next to the folder that names images of the study."""
     for path in _list_sheets(folder):
         layout = _understand_marks(path, images)
         if layout is not None:
@@ -120,7 +120,7 @@ def _spell_command(file: str, folder: Path, given: list[str], others: list[str])
 
 
 def _list_sheets(folder: Path) -> Iterator[Path]:
-    """List the small spreadsheets in a folder and beside it that are none of a study's own tables."""
+    """List small spreadsheets in and next to a folder that are not tables of a study."""
     places = [folder, folder.parent] if folder.parent != folder else [folder]
     found = [
         path

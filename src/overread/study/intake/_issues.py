@@ -1,7 +1,7 @@
-"""What is wrong with the images of a study before any long work: repeats, strange views, one patient under two ids.
+"""Find problems of a study's images before any long work: duplicates, unexpected views, one patient under two ids.
 
 Each finding names an image and can be cured by one command: ``overread init STUDY --drop IDS|KIND`` leaves images out,
-``--same-patient A=B`` says that two images are of one patient. ``overread check`` tells them as problems.
+``--same-patient A=B`` says that two images are of one patient. ``overread check`` lists them as problems.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ KINDS = {
     "not-frontal": "no two lungs side by side in the picture: a lateral view, or no chest?",
     "text": "text burned into the picture, which may name the patient",
 }
-GIVE_SPACING = "give --mm-per-px (px: lengths are pixels, for pictures that are no chests), or --images TABLE"
+GIVE_SPACING = (
+    "give --mm-per-px (px: lengths are pixels, for images that are not chest radiographs), or --images TABLE"
+)
 DIRECTORY = "a DICOMDIR, the index of a medium, and no image"
 # An identity that more patients than this share is the filler of an anonymizer.
 MOST_NAMESAKES = 3
@@ -59,7 +61,7 @@ class FoundImage:
     """A file that can be read: its path in the folder, spacing (x, y), size, and what header and picture say.
 
     Where no spacing is known, ``mm_per_px`` is None and ``problem`` says why. ``frontal`` is None where the header
-    tells the view, or nothing can be measured; ``has_lungs`` where nothing can be measured. A picture in colour has
+    states the view, or nothing can be measured; ``has_lungs`` where nothing can be measured. A picture in colour has
     none.
     """
 
@@ -77,7 +79,7 @@ class FoundImage:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something strange: its kind (a key of `KINDS`), the image, the image it is compared with, and words."""
+    """A problem: its kind (a key of `KINDS`), the image, the image it is compared with, and words."""
 
     kind: str
     image_id: str
@@ -149,7 +151,7 @@ def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) ->
 
 
 def _look_at_colour(path: Path, relative: str, mm_per_px: tuple[float, float] | None) -> FoundImage:
-    """Look at a picture that is no radiograph, but can be read in colour."""
+    """Look at an image that is not a radiograph but can be read in colour."""
     channels = read_channels(path)
     if channels.shape[2] == 1:
         read_source(path)
@@ -174,7 +176,7 @@ def find_findings(
 ) -> list[Finding]:
     """All findings of images, given as (image id, patient id, what was found), in the order of the images.
 
-    Of strange views those are told that matter to the domain. Pairs of images that are ``different`` are not copies.
+    Unexpected views are reported if they matter to the domain. Pairs of images that are ``different`` are not copies.
     """
     order = {image_id: place for place, (image_id, _, _) in enumerate(images)}
     views = [one for one in _strange_views(images) if domain.findings is None or one.kind in domain.findings]
@@ -228,7 +230,7 @@ def _patients_with_two_ids(images: Sequence[tuple[str, str, FoundImage]]) -> Ite
 
 
 def _strange_views(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Finding]:
-    """Images that are no frontal PA chest, or show text."""
+    """List images that are not frontal PA chest radiographs, or show text."""
     for image_id, _, found in images:
         facts = found.facts
         if facts.is_other_than_chest:
@@ -243,7 +245,7 @@ def _strange_views(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Fi
 
 
 def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
-    """Open every image file and say what is strange: pixels or patients in two splits are leakage."""
+    """Open every image file and list problems: pixels or patients in two parts are leakage."""
     images, settings = scan.images, read_settings_if_sound(folder)
     if images is None or "path" not in images or "image_id" not in images:
         return []
@@ -281,7 +283,7 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
 
 
 def check_feature_rows(scan: StudyScan, folder: Path) -> list[Problem]:
-    """Find images of two patients whose candidates have the same features, in a study that brings its own.
+    """Find images of two patients whose candidates have identical features, for features supplied by the study.
 
     A table that cannot be read is left to `run`, which says why.
     """
@@ -306,7 +308,7 @@ def check_feature_rows(scan: StudyScan, folder: Path) -> list[Problem]:
 
 
 def find_common_spacing(images: pd.DataFrame) -> tuple[float, float] | None:
-    """Return the size of a pixel that all images have by the table, as `init` was told it; None where there is none."""
+    """Return the pixel size that all images have in the table, as given to `init`; None if they differ or have none."""
     if not {"mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
         return None
     told = images[["mm_per_px_x", "mm_per_px_y"]].drop_duplicates()
@@ -370,7 +372,7 @@ def choose_dropped(
     dropped: dict[str, str] = {}
     for wanted in drop:
         if wanted == "unread":
-            dropped |= dict.fromkeys(unread, "nobody read it")
+            dropped |= dict.fromkeys(unread, "no reader read it")
         elif wanted == "patient":
             raise UsageError(
                 "--drop patient: say that the two ids are of one patient instead, by --same-patient A=B"

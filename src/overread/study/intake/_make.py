@@ -78,7 +78,7 @@ OWN_FILES = {
 
 @dataclass(frozen=True)
 class MadeStudy:
-    """What was made, what is still to be done (``notes``), and what became of every other file.
+    """Result of `make_study`: files made, steps left (``notes``), and the fate of every other file.
 
     By path: why files cannot be used (``unreadable``), or were left out on request before and still are (``stay_out``);
     ``unlisted`` files go by no row of a table that was there. By id: why images were ``dropped`` on request, with
@@ -122,7 +122,7 @@ def make_study(
         raise UsageError(no_folder(folder))
     if preset and not overwrite and (folder / "study.toml").exists():
         raise UsageError(
-            f'{folder / "study.toml"}: is there already (write preset = "{preset}" at its top, or replace it with'
+            f'{folder / "study.toml"}: already exists (write preset = "{preset}" at its top, or replace it with'
             " --overwrite)"
         )
     pattern = _compiled(patient_pattern)
@@ -135,7 +135,7 @@ def make_study(
     salt = _salt_of(folder)
     target = folder / "images.csv" if looked.is_fresh or looked.table is None else looked.table
     if looked.is_fresh and looked.table not in (None, target):
-        raise UsageError(f"{looked.table}: is there already; take it away first")
+        raise UsageError(f"{looked.table}: already exists; remove it first")
     listed = _list_images(looked, ids, salt, unsaid=("sex",) if patients == "none" else (), drop=drop)
     images = _with_patients(listed.images, looked.found, patients, pattern, salt)
     images = note_different(merge_patients(images, same_patient), different)
@@ -174,7 +174,7 @@ class _Looked:
     is_fresh: bool
 
     def find_findings(self, images: pd.DataFrame) -> list[Finding]:
-        """Find what is strange about the images of a table."""
+        """Find problems of the images of a table."""
         by_path = {image.path: image for image in self.found}
         columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
         listed = [(image_id, patient, by_path[path]) for image_id, patient, path in columns]
@@ -183,7 +183,7 @@ class _Looked:
 
 @dataclass(frozen=True, eq=False)
 class _Listed:
-    """An images table; reasons of rows without a file, of files left out before, and of new files that are no use."""
+    """An images table; reasons for rows without a file, for files left out before, and for unusable new files."""
 
     images: pd.DataFrame
     missing: dict[str, str] = field(default_factory=dict)
@@ -217,7 +217,7 @@ def _look(
     files = image_files(folder)
     if not files:
         raise InvalidInputError(
-            f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders{_tell_other_files(folder)}"
+            f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or its subfolders{_tell_other_files(folder)}"
         )
     spacings = Spacings.of(mm_per_px, None if images_table is None else read_image_list(images_table))
     found, unreadable = look_at_files(files, folder, spacings)
@@ -234,14 +234,14 @@ def _look(
         found = [image for image in found if image.mm_per_px is not None]
     if not found:
         first = next(iter(unreadable.items()))
-        raise InvalidInputError(f"{folder}: not one image can be read; {first[0]}: {first[1]}")
+        raise InvalidInputError(f"{folder}: no image can be read; {first[0]}: {first[1]}")
     return _Looked(table, found, unreadable, domain, is_fresh)
 
 
 def _list_images(
     looked: _Looked, ids: str | None, salt: str, *, unsaid: Sequence[str], drop: Sequence[str]
 ) -> _Listed:
-    """Make the images table again, or find the files of the one that is there and add those that came since."""
+    """Make the images table again, or find the files of the existing one and add new files."""
     found, table = looked.found, looked.table
     if looked.is_fresh or table is None:
         return _Listed(_with_description(_new_table(found, ids, salt), found, unsaid))
@@ -527,7 +527,7 @@ def _tell_other_files(folder: Path) -> str:
 
 
 def notes(folder: Path, images: pd.DataFrame, findings: Sequence[Finding], domain: type[Domain]) -> list[str]:
-    """Say what is still to be done before the study can run."""
+    """List the steps left before the study can run."""
     has_marks = find_table(folder, "marks") is not None
     said, last = domain.advise(folder, {finding.kind for finding in findings}, has_marks=has_marks)
     alone = int((images["patient_id"] == "").sum())

@@ -12,4 +12,4 @@ MODELS: dict[str, StudyModel] = {model.name: model for model in (Soft(), B1(), B
 """In the order in which they are reported."""
 
 DEFAULT_MODELS: tuple[str, ...] = tuple(name for name, model in MODELS.items() if model.by_default)
-"""Models that a study fits unless told otherwise."""
+"""Models that a study fits by default."""

@@ -1,4 +1,4 @@
-"""B1: one relevance vector machine on bags of golden objects (paper, section 5)."""
+"""B1: one relevance vector machine on bags of consensus objects (paper, section 5)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 class BaselineSettings(Section):
-    """B1: settings among which it is tuned, every prune bound with every alpha.
+    """B1: the settings to try, every prune bound with every start.
 
     Attributes
     ----------
     prune_bounds
-        Prior precision above which a feature is dropped.
+        Prior precisions above which a feature is dropped.
     alpha_inits
-        Prior precision to start from.
+        Prior precisions to start from.
     screen
-        Let only so many features enter; not set: all.
+        Maximum number of features that may enter. Not set: all.
     max_iter
-        Rounds allowed.
+        Maximum number of iterations.
     rule
-        cross_validation, or in_sample, as the paper: take the setting with the highest sensitivity on the images that
-        it is fitted to.
+        cross_validation, or in_sample (as in the paper): choose the setting with the highest sensitivity on the images
+        that it is fitted to.
     """
 
     prune_bounds: Annotated[list[Positive], Field(min_length=1)] = Field(
@@ -93,7 +93,9 @@ class B1(RelevanceVectorModel):
 
     name = "b1"
     title = "B1"
-    summary = "Relevance vector machine on bags (RVMMIL), trained on golden objects against everything else."
+    summary = (
+        "Relevance vector machine on bags (RVMMIL), trained on consensus objects against all other bags."
+    )
     settings = BaselineSettings
     grid_settings = ("b1", "models.choice_fp_targets")
     build_settings = ("b1.screen", "b1.max_iter")

@@ -24,16 +24,16 @@ LEAST_DRAWS = 20
 
 
 class MixtureSettings(BaselineSettings):
-    """B2, the mixture of readers: as B1, and what only it has.
+    """B2, the mixture of readers: the settings of B1 and its own.
 
     Attributes
     ----------
     scores
-        Scores the mixture learns from: in_sample (the paper) or out_of_fold.
+        Scores from which the mixture learns: in_sample (as in the paper) or out_of_fold.
     min_positives
-        A reader with fewer marks near candidates is left out.
+        Minimum number of marks near candidates; readers with fewer are left out.
     n_bootstrap
-        Draws for the intervals of the readers' weights, at least 20; 0: no intervals.
+        Number of bootstrap samples for the intervals of the readers' weights, at least 20; 0: no intervals.
     """
 
     scores: Literal["in_sample", "out_of_fold"] = "in_sample"
@@ -44,7 +44,7 @@ class MixtureSettings(BaselineSettings):
     @classmethod
     def _enough(cls, n_bootstrap: int) -> int:
         if 0 < n_bootstrap < LEAST_DRAWS:
-            raise ValueError(f"need 0, for no intervals, or at least {LEAST_DRAWS}")
+            raise ValueError(f"must be 0 (no intervals) or at least {LEAST_DRAWS}")
         return n_bootstrap
 
 
@@ -53,7 +53,7 @@ class B2(RelevanceVectorModel):
 
     name = "b2"
     title = "B2"
-    summary = "A mixture of one RVMMIL per reader; features are those of all readers together."
+    summary = "A mixture of one RVMMIL per reader; its features are those of all readers together."
     settings = MixtureSettings
     grid_settings = ("b2", "models.folds", "models.choice_fp_targets", "evaluation.level", "seed")
     build_settings = (
@@ -80,11 +80,11 @@ class B2(RelevanceVectorModel):
         )
 
     def take_data(self, split: Split) -> dict[str, object]:
-        """Return the readers' own bags beside the golden ones, to which the mixture is fitted."""
+        """Return the readers' bags, and the consensus bags to which the mixture is fitted."""
         return {"X": self.take_bags(split), "reader_bags": split.reader_bags}
 
     def prepare_for_folds(self, model: BagClassifier) -> BagClassifier:
-        """Spare the folds the intervals of the readers' weights, which nobody reads."""
+        """Skip the intervals of the readers' weights in the folds, where they are not shown."""
         return model.set_params(n_bootstrap=0)
 
     def check(self, training: Split, folds: Iterable[Fold], settings: Settings) -> None:

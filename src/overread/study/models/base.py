@@ -56,7 +56,7 @@ class StudyModel(ABC):
     title, summary
         In print: a short name, and what it is in one sentence.
     by_default
-        Whether a study fits it unless told otherwise.
+        Whether a study fits the model by default.
     settings
         Its section of ``study.toml``, under its name.
     labels
@@ -182,7 +182,7 @@ def score_linearly(coefficients: Floats, intercept: Floats | float, features: Fe
 def bound_memory(model: BagClassifier, split: Split) -> Iterator[None]:
     """Let a model that can bound its memory fit a split with what there is.
 
-    How much that was is no part of the model: the same one comes out, and its file has the same bytes.
+    The amount is not part of the model: the model and the bytes of its file stay the same.
     """
     bounded = split.features.memory_mb is not None and "memory_mb" in model.get_params(deep=False)
     if bounded:

@@ -1,4 +1,4 @@
-"""Boosted trees on the same features: what a model that is no weighted sum of features would give."""
+"""Boosted trees on the same features, for comparison with the linear models."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class BoostedSettings(Section):
-    """Boosted trees, which a study fits if asked to: settings among which they are tuned.
+    """Boosted trees, which a study fits only on request: the settings to try.
 
     Attributes
     ----------
     n_trees
         Numbers of trees to try.
     learning_rate
-        Share of each tree that is kept.
+        Factor for the contribution of each tree.
     max_leaves
-        Most leaves of a tree.
+        Maximum number of leaves per tree.
     min_instances
-        Fewest candidates of a leaf.
+        Minimum number of candidates per leaf.
     """
 
     n_trees: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1)] = Field(
@@ -43,7 +43,7 @@ class Boosted(StudyModel):
 
     name = "boosted"
     title = "Boosted"
-    summary = "Gradient boosted trees on single candidates; bags are put together by noisy-or."
+    summary = "Gradient boosted trees on single candidates, combined to bags by noisy-or."
     by_default = False
     settings = BoostedSettings
     labels = "soft"

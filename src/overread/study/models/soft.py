@@ -26,38 +26,38 @@ NORMALIZATIONS: tuple[Normalization, ...] = ("bags", "class")
 
 
 class SoftSettings(Section):
-    """The soft model: its path of penalties, and the paper's rule, which the report shows beside our choice.
+    """Soft: its path of penalties, and the paper's rule, which the report shows next to our choice.
 
     Attributes
     ----------
     normalizations
-        Any of none, bags, class; the choice is among the penalties of all of them.
+        Any of none, bags and class. The penalty is chosen among those of all of them.
     n_lambdas
-        Penalties on the path.
+        Number of penalties on the path.
     min_ratio
-        The smallest penalty, as a share of the largest that matters.
+        Smallest penalty of the path, as a share of the largest (at which all weights are 0).
     lambdas
-        Penalties of the path, in place of n_lambdas and min_ratio.
+        Penalties of the path, instead of n_lambdas and min_ratio.
     divide_by_features
         Whether the penalty is divided by the number of features.
     intercept
-        Whether there is an intercept, which is not penalized; the paper writes none.
+        Whether to fit an intercept, which is not penalized. The paper has none.
     standardize
-        Whether features are brought to a common scale before their coefficients are penalized; the paper is silent.
+        Whether to scale features before penalizing their coefficients. The paper does not say.
     choice_fp_targets
-        Of the paper's rule (section 6.1): false positives per image at which it has to hold.
+        For the paper's rule (section 6.1): numbers of false positives per image at which it must hold.
     tolerance
-        Of the paper's rule: accepted loss of sensitivity against the best penalty; or [models] standard_errors of this
-        loss, where they are more.
+        For the paper's rule: accepted loss of sensitivity relative to the best penalty, or [models] standard_errors of
+        this loss if they are larger.
     max_gap
-        Of the paper's rule: accepted difference between training and validation; or [models] standard_errors of it,
-        where they are more.
+        For the paper's rule: accepted difference between training and validation, or [models] standard_errors of it if
+        they are larger.
     pick
-        Of the paper's rule: among the accepted, sparsest or best.
+        For the paper's rule: which accepted penalty is chosen, sparsest or best.
     n_init
-        Starts of the last fit.
+        Number of starts of the final fit.
     rule
-        cross_validation, or paper: take what the paper's rule chooses.
+        cross_validation, or paper (the penalty that the paper's rule chooses).
     """
 
     normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(
@@ -159,7 +159,7 @@ def _list_choice(choice: AlphaChoice, whole: Split) -> list[Parameters]:
 
 
 def carry_penalty(alpha: float, normalization: str | None, judged: Sequence[Split], fitted: Split) -> float:
-    """Return the penalty of a fit that means what it meant for the bags on which it was judged, of all these splits.
+    """Return the penalty of a fit that corresponds to the penalty evaluated on all these splits.
 
     A loss that is a sum over the bags grows with them, and the penalty has to grow with it; normalized ones do not.
     """

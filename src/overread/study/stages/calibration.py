@@ -46,7 +46,7 @@ def calibration_stage(name: str) -> Stage:
 
 @dataclass(frozen=True, eq=False)
 class ShownPlaces:
-    """Candidates (rows of the split's) that are shown, one a place, with image, patient and weight of its readings.
+    """Candidates (rows of the split's) that are shown, one per bag, with image, patient and weight of its readings.
 
     The label is the soft label of the object that it lies on, the likeliest of several; 0 where there is none.
     """
@@ -77,7 +77,7 @@ def find_places(split: Split, scores: Floats) -> ShownPlaces:
 
 
 def fit_place_map(split: Split, scores: Floats, folds: Iterable[Fold]) -> ScoreCalibration:
-    """Fit a map to the places of a split; the folds are those by which the scores are out of fold."""
+    """Fit a map to the bags of a split; the folds are those of the out-of-fold scores."""
     places = find_places(split, scores)
     fold_of_image = {
         image_id: k for k, fold in enumerate(folds) for image_id in fold.held_out.images["image_id"]

@@ -32,7 +32,7 @@ MARGIN = 0.05
 # Rule of three: of n objects on which two models never differ, they may still differ in 3 / n of all.
 RULE_OF_THREE = 3.0
 SOFT = "soft"
-# Rank correlations of penalty and number of features: as good as falling throughout, and hardly falling.
+# Rank correlations of penalty and number of features: nearly always falling, and almost not falling.
 CONTROLS, BARELY_CONTROLS = -0.9, -0.5
 # A large correlation by Cohen's convention (1988, Statistical Power Analysis for the Behavioral Sciences, section 3.2).
 LARGE_CORRELATION = 0.5
@@ -134,7 +134,7 @@ def judge_shift(models: Sequence[ModelResult], fp_target: float) -> ShiftClaim |
 
 
 def judge_weights(models: Sequence[ModelResult], readers: pd.DataFrame, level: float) -> WeightsClaim | None:
-    """Ask whether the mixture listens more to readers who find more."""
+    """Test whether the mixture gives more weight to readers who find more."""
     weights = next((model.reader_importance for model in models if len(model.reader_importance)), None)
     if weights is None:
         return None

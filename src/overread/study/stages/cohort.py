@@ -72,7 +72,7 @@ class Folds:
 
 
 def make_folds(whole: Split, n_folds: int, seed: int) -> Folds:
-    """Divide a split into folds: patients stay whole, golden GTs are shared evenly."""
+    """Divide a split into folds: patients stay whole, consensus objects are shared evenly."""
     names = [str(k) for k in range(min(n_folds, whole.images["patient_id"].nunique()))]
     return Folds(whole, split_by_patient(whole.images, whole.truth, names=names, random_state=seed))
 

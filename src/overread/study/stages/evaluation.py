@@ -1,4 +1,4 @@
-"""How good the models are: every number that the report shows, computed once, into ``results.json``."""
+"""Evaluate the models: compute every number of the report once, into ``results.json``."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def tabulate_performance(
 
 
 def compare_all_models(matched: Mapping[str, MatchedScores], settings: Settings) -> list[ModelComparison]:
-    """Compare every two models on the test set under both treatments; whole curves under the study's own."""
+    """Compare every two models on the test set under both treatments; whole curves under the study's treatment."""
     options = settings.evaluation
     found = []
     for treatment, (first, second) in itertools.product(TREATMENTS, itertools.combinations(matched, 2)):
@@ -153,7 +153,7 @@ def plain_settings(settings: Settings) -> dict[str, object]:
 
 
 def summarize_study(inputs: Inputs) -> StudySummary:
-    """Count what the study is made of."""
+    """Count images, readings, marks and objects of the study."""
     cohort, settings = inputs["cohort"], inputs.settings
     images, readings, marks, truth = (
         inputs[f"tables/{name}.parquet"] for name in ("split", "readings", "marks", "truth")
@@ -191,7 +191,7 @@ def summarize_study(inputs: Inputs) -> StudySummary:
 
 
 def _summarize_split(name: str, split: Split) -> SplitSummary:
-    """Count what a split is made of."""
+    """Count images, patients and objects of a part."""
     golden = split.truth["golden"].astype(bool)
     return SplitSummary(
         name=name,
@@ -393,7 +393,7 @@ def _rank_features(
 def assess_calibration(
     inputs: Inputs, name: str, score_map: ScoreCalibration, *, as_it_comes: bool = False
 ) -> Calibration | None:
-    """Assess the probabilities of unseen marks, one a place, through the score map or as they come from the model.
+    """Assess the probabilities of unseen candidates, one per bag, through the score map or as they come from the model.
 
     In a nested run every outer fold has a map of its own; a fold with too little to calibrate with has none, and its
     places are left out. None where there are ranks and no probabilities.

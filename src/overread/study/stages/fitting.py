@@ -110,7 +110,7 @@ def _try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Made:
 def score_held_out(
     model: StudyModel, grid: list[Parameters], fold: Fold, settings: Settings
 ) -> tuple[pd.DataFrame, list[int]]:
-    """Score the candidates that a fold holds out, a column a setting; and count the features of each setting."""
+    """Score the held-out candidates of a fold, one column per setting, and count the features of each setting."""
     trial = model.try_settings(grid, fold, settings)
     names = [str(column) for column in range(len(grid))]
     keys = fold.held_out.candidates[KEYS]
@@ -179,7 +179,7 @@ def _tell_choice(choice: SettingChoice, grid: list[Parameters]) -> dict[str, obj
 
 
 def _choose_as_the_paper(inputs: Inputs) -> Made:
-    """Choose the soft model's penalty by the paper's rule, to be shown beside ours."""
+    """Choose the soft model's penalty by the paper's rule, for comparison with ours."""
     with blame_model("soft"):
         return {"tuning/paper.json": to_json(choose_by_paper(inputs["cohort"], inputs.settings))}
 

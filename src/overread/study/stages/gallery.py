@@ -60,7 +60,7 @@ def sort_gallery(
 
 
 def _lie_on_nodules(candidates: pd.DataFrame, nodules: pd.DataFrame | None) -> NDArray[np.bool_]:
-    """Tell candidates whose centre lies in a nodule."""
+    """Return which candidates have their centre in a nodule."""
     if nodules is None:
         return np.zeros(len(candidates), dtype=np.bool_)
     numbered = candidates[["image_id", "x", "y"]].assign(row=np.arange(len(candidates)))
@@ -79,7 +79,7 @@ COLUMNS = ["feature", "end", "image_id", "x", "y", "radius", "value"]
 
 
 def find_examples(models: Sequence[ModelResult], test: Split) -> pd.DataFrame:
-    """Find a low and a high example of the features that the page tells in words, of many images."""
+    """Find a low and a high example of the features that the page describes, of many images."""
     names = list(dict.fromkeys(one.name for model in models for one in model.features[:N_TOLD]))
     if not names:
         return pd.DataFrame(columns=COLUMNS)

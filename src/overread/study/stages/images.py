@@ -44,7 +44,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Workshop:
-    """What the work on images needs beside tables; ``say`` is called with lines for log and screen."""
+    """Context of the work on images, without tables; ``say`` is called with lines for log and screen."""
 
     folder: RunFolder
     pipeline: PipelineSpec
@@ -66,7 +66,7 @@ class Shards:
 
 
 def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
-    """Return the stage that works on images; a study may bring its own candidates."""
+    """Return the stage that processes images; a study may supply candidates."""
     return Stage(
         "images",
         reads=(
@@ -119,7 +119,7 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Made:
         executor.close()
     if not any(entry.sha256 for entry in entries.values()):
         raise InvalidInputError(
-            f"{inputs['input/folder']}: not one of {len(tasks)} images could be worked on; see {folder.root}/run.log"
+            f"{inputs['input/folder']}: none of the {len(tasks)} images could be processed; see {folder.root}/run.log"
         )
     return {"manifest.json": n_worked} if n_worked else {}
 
@@ -158,7 +158,7 @@ def shards_view(folder: RunFolder) -> View:
 def places_stage(*, own_candidates: bool) -> Stage:
     """Return the stage that looks for marks, and candidates of the study's own, outside their images.
 
-    An images table need not tell the sizes; here they are known.
+    An images table may lack the sizes; here they are known.
     """
     tables = ("input/marks", *(["input/candidates"] if own_candidates else []))
     reads = (*tables, "input/folder", "tables/image_facts.parquet")
@@ -188,7 +188,7 @@ def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Made:
 
 
 def _measure_sides(facts: pd.DataFrame, unit: str) -> tuple[pd.Series[float], pd.Series[float]]:
-    """Return width and height of the images in the unit: of the file, where it is told, not rounded to the grid."""
+    """Return width and height of the images in the unit: from the file if it states them, not rounded to the grid."""
     if not {"source_shape", "source_mm_per_px"} <= set(facts.columns):
         return facts[f"width_{unit}"], facts[f"height_{unit}"]
     shape, sides = (

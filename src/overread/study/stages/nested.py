@@ -32,7 +32,7 @@ PARTS = (".parquet", "_inner.parquet", ".json")
 
 
 def count_outer_folds(split: pd.DataFrame, n_wanted: int) -> int:
-    """Count the outer folds of a study by the parts of its images: none where there is a test set."""
+    """Count the outer folds of a study by the parts of its images: none if there is a test set."""
     return 0 if (split["split"] == "test").any() else min(n_wanted, split["patient_id"].nunique())
 
 
@@ -142,7 +142,7 @@ def do_outer_fold(
 
 
 def nested_detector_stage(wanted: Sequence[str]) -> Stage:
-    """Return the stage that finds in each outer fold the model which its own out-of-fold scores support."""
+    """Return the stage that finds for each outer fold the model that its out-of-fold scores support."""
     return Stage(
         "nested_detector",
         reads=(

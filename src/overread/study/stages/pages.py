@@ -125,7 +125,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
 
 
 def _make_page_stage(name: str, file: str, make: Callable[..., object], *reads: str) -> Stage:
-    """Return a stage whose one file is made of values that are read, in their order."""
+    """Return a stage that makes one file from the values it reads, in their order."""
     return Stage(name, reads, (file,), lambda inputs: {file: make(*(inputs[one] for one in reads))})
 
 

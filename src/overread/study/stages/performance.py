@@ -1,4 +1,4 @@
-"""How good one model is: curves, bands, locked operating points, sizes and chance, under either treatment.
+"""Performance of one model: curves, bands, locked operating points, sizes and chance, under either treatment.
 
 What a person wants to know first: how good, against the readers, good for what, and what next.
 
@@ -60,7 +60,7 @@ FEWEST_OBJECTS = 30
 # as the smallest that so few objects can show: where two find the same of 30, they differ in at most 3 / 30 = 10 % of
 # all (the rule of three; Hanley and Lippman-Hand 1983, JAMA 249:1743).
 MARGIN = 0.10
-# One reader may be an exception, for better or worse; of two, the better is no outlier on the low side.
+# One reader may be an exception, for better or worse; of two, the better one is not a low outlier.
 FEWEST_READERS = 2
 # The precision that the page's advice is about.
 WANTED_HALF_WIDTH = 0.05
@@ -126,7 +126,7 @@ def _find_better(name: str, comparisons: Sequence[ModelComparison], single_reade
 
 
 def _grade_alone(counted: Counted, lower: float, upper: float, fp_target: float) -> str | None:
-    """Say in words what is wrong with the detector's own figures; None where nothing is."""
+    """Grade the detector by its own performance; None if there is no objection."""
     if counted.test.n_gts < FEWEST_OBJECTS or not (upper - lower) / 2 <= WIDEST_HALF_WIDTH:
         return "too small"
     return "chance" if lower <= _find_chance(counted, fp_target) else None
@@ -141,7 +141,7 @@ def _grade_beside_readers(median: pd.Series | None, n_readers: int, n_better: in
     return "among readers" if median["lower"] >= -MARGIN else "undecided"
 
 
-# FP per image at which bands are drawn beside the study's targets; and the steps of the page's slider.
+# FP per image at which bands are drawn, in addition to the study's targets; and the steps of the page's slider.
 BAND = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 SLIDER = tuple(round(0.05 * step, 2) for step in range(61))
 
@@ -183,7 +183,7 @@ def _evaluate_set(matching: Matching, settings: Settings, steps: Sequence[float]
         n_positive_images_reached=curve.n_positive_images_reached,
         curve=keep_corners(curve.to_frame()),
         band=band.intervals(options.level),
-        # As `overread froc` gives them; none where there is nothing to find.
+        # As in `overread froc`; none if there is nothing to find.
         figures=tuple(estimate_figures(matching, whole_curve_figures(matching), **count_draws(settings)))
         if matching.n_gts
         else (),
@@ -286,7 +286,7 @@ def judge_readers(
     """Compare each reader with the detector at as many false positives, on what two others marked in images they share.
 
     The difference is detector minus reader, with its interval (NaN where fewer than two patients have an object).
-    Readers for whom the others made no golden object are left out.
+    Readers for whom the others made no consensus object are left out.
     """
     rows = []
     for reader in readers:
@@ -326,7 +326,7 @@ def _match_both(
 def _compare(
     person: Matching, detector: Matching, *, n_bootstrap: int, seed: int, level: float
 ) -> tuple[float, ...]:
-    """Put the detector beside a reader at the reader's false positives per image.
+    """Compare the detector with a reader at the reader's false positives per image.
 
     Both see the same resampled patients. In each replicate the reader makes the false positives that these patients
     got, and the detector's threshold is the lowest that makes no more: how many there are is uncertain, too.
@@ -352,7 +352,7 @@ def _compare(
 
 
 def _take_as_candidates(marks: pd.DataFrame) -> pd.DataFrame:
-    """Take the marks of a reader as what a detector would have found: a place and a radius of equal area."""
+    """Convert the marks of a reader to detections: position, and radius of equal area."""
     radius = np.sqrt(marks["semi_major"] * marks["semi_minor"])
     drawn = marks.assign(candidate_id=marks["mark_id"], radius=radius)
     return drawn[[*KEYS, "x", "y", "radius"]].reset_index(drop=True)

@@ -29,7 +29,7 @@ PAPER_COUNTING = {
     "shared_candidates": "all",
     "repeats": "count",
 }
-"""How the paper counts, whatever the study's own settings are."""
+"""Count as in the paper, whatever the settings of the study."""
 PAPER_SCALE = ("in_sample", "paper")
 SCALES = (*itertools.product(SOURCES, TREATMENTS), PAPER_SCALE)
 """Source of thresholds and counting of the columns of scores that a nested run has for each model."""

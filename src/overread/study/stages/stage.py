@@ -52,7 +52,7 @@ class StageSource:
 
 @dataclass(frozen=True)
 class Inputs(Mapping[str, Any]):
-    """What a stage declared, loaded when asked for, and the settings it declared.
+    """Declared inputs and settings of a stage; inputs are loaded on first use.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Stage:
     Parameters
     ----------
     name
-        Of the stage and of its record in the run's folder.
+        Name of the stage and of its record in the run folder.
     reads, writes
         Names of what it reads; files of the run that it writes.
     settings
@@ -221,7 +221,7 @@ class Workspace:
         }
 
     def _forget(self, written: Iterable[str]) -> None:
-        """Drop what was loaded of files that were written again, and every view that is made of them."""
+        """Drop what was loaded of files that were written again, and every view derived from them."""
         stale = set(written)
         while more := {view.name for view in self._views.values() if stale & {*view.reads}} - stale:
             stale |= more
@@ -252,7 +252,7 @@ class _Declared:
         self.__dict__.update(values)
 
     def __getattr__(self, name: str) -> Never:
-        raise UndeclaredError(f"the setting {name!r} was not declared by the stage that reads it")
+        raise UndeclaredError(f"the stage reads the setting {name!r} without declaring it")
 
 
 def plain_setting(settings: Settings, name: str) -> object:

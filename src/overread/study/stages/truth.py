@@ -21,7 +21,7 @@ READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
 
 
 def _merge_into_truth(inputs: Inputs) -> Made:
-    """Merge the marks, and put codes in place of readers: marks, readings, truth and reader statistics."""
+    """Merge the marks, and replace readers by codes: marks, readings, truth and reader statistics."""
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
@@ -47,7 +47,7 @@ def _merge_into_truth(inputs: Inputs) -> Made:
         )
         for name in lists
     }
-    # Readers are compared with readers, not with the chair who had seen what they marked.
+    # Readers are compared with readers, not with the chair, who saw their marks.
     statistics = reader_statistics(marks, readings, options=options, truth=merged, unit=unit)
     tables = {
         "marks": coded.drop(columns="original"),
@@ -61,7 +61,7 @@ def _merge_into_truth(inputs: Inputs) -> Made:
 
 
 def _code_readers(table: pd.DataFrame, codes: Mapping[str, str], *columns: str) -> pd.DataFrame:
-    """Put codes in place of reader ids."""
+    """Replace reader ids by codes."""
     return table.assign(**{name: table[name].map(codes).astype("str") for name in columns})
 
 
@@ -72,7 +72,7 @@ def _sort_by_code(table: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def _divide_images(inputs: Inputs) -> Made:
-    """Give image_id, patient_id (a code) and split of every image; the study's own split where it has one.
+    """Give image_id, patient_id (a code) and split of every image; the study's split if it has one.
 
     Without a test set, all figures are cross-validated over all patients.
     """
@@ -120,13 +120,13 @@ def _divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Settin
 
 
 def check_parts(inputs: Inputs) -> Made:
-    """Say before any work that a test part without golden objects will show nothing."""
+    """Warn before any work if the test part has no consensus object."""
     images, truth = inputs["tables/split.parquet"], inputs["tables/truth.parquet"]
     tested = images.loc[images["split"] == "test", "image_id"]
     # Without a test part the figures are those of a nested cross-validation.
     if len(tested) and not truth.loc[truth["golden"], "image_id"].isin(tested).any():
         warnings.warn(
-            f"the test part ({len(tested)} images) has no golden object, so no sensitivity can be measured on it"
+            f"the test part ({len(tested)} images) has no consensus object, so no sensitivity can be measured on it"
             " (put images with objects that several readers marked into it, by the column split)",
             DataWarning,
             stacklevel=2,
