@@ -18,6 +18,7 @@ from overread.study._pipeline import Pipeline, Versions
 from overread.study._store import CANDIDATE_COLUMNS, Entry, Manifest, RunFolder, decode_shard, shard_file
 from overread.study.executors._executors import Executor
 from overread.study.executors._worker import Fault, Outcome, refuse_other_versions, without_path
+from overread.tables import SPACING
 
 NEVER = "unreadable"
 HOPELESS = 10
@@ -62,7 +63,6 @@ def make_tasks(
     return tasks, faults
 
 
-SPACING = ("mm_per_px_x", "mm_per_px_y")
 NO_CANDIDATES = pd.DataFrame({name: pd.Series(dtype="float64") for name in CANDIDATE_COLUMNS}).astype(
     {"candidate_id": "str"}
 )
