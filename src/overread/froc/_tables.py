@@ -301,7 +301,7 @@ def _sizes(rows: PerformanceRows) -> str:
 def _footnotes(table: PerformanceTable) -> list[str]:
     """Say what a hit is, how hits are counted, what the intervals are."""
     notes = [f"Hit: {table.rule}." if table.rule else "", f"{table.counting}." if table.counting else ""]
-    intervals = "" if table.level is None else "; intervals by bootstrap over patients"
+    intervals = "" if table.level is None else "; Wilson intervals, sized by bootstraps over patients"
     notes.append(f"Sensitivities in per cent{intervals}.")
     return [note[0].upper() + note[1:] for note in notes if note]
 
