@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -81,6 +82,20 @@ def test_another_request_or_image_is_worked_on(images, tmp_path):
     other = StandInDetector()
     other.to_bytes = lambda: b"another"
     assert run(images, out, other)[0].n_worked == 5
+
+
+def test_an_image_whose_mask_is_another_is_worked_on_again(images, tmp_path):
+    detector, masks = StandInDetector(), tmp_path / "masks"
+    detector.domain = SimpleNamespace(needs_masks=True, document_border=lambda image: 1.0, target="object")
+    masks.mkdir()
+    for path in images:
+        (masks / path.name).write_bytes(b"region")
+    assert run(images, tmp_path / "out", detector, masks=masks)[0].n_worked == 5
+    (masks / images[2].name).write_bytes(b"another")
+    batch, _ = run(images, tmp_path / "out", detector, masks=masks)
+    assert (batch.n_worked, batch.n_resumed) == (1, 4)
+    (masks / images[2].name).unlink()
+    assert run(images, tmp_path / "out", detector, masks=masks)[0].n_worked == 1
 
 
 def test_bad_images_cost_no_other(images, tmp_path):

@@ -235,7 +235,10 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.update(grid_mm=-1.0), "grid_mm is -1: not 0.1 to 5"),
         (lambda payload: payload.update(grid_mm=1e-6), "grid_mm is 1e-06"),
         (lambda payload: payload.update(grid_mm=100.0), "grid_mm is 100"),
-        (lambda payload: payload.update(finder="hidden"), "'hidden', which is not installed: install the package"),
+        (
+            lambda payload: payload.update(finder="hidden"),
+            "'hidden', which is not installed: install the package",
+        ),
         (lambda payload: payload.update(domain="knee"), "images of the kind 'knee', which is not installed"),
         (lambda payload: payload.update(model={}), "model"),
         (lambda payload: payload.pop("score_map"), "score_map"),

@@ -113,7 +113,7 @@ def test_masks_are_found_in_a_folder_or_by_the_column(tmp_path):
     with pytest.raises(TableError, match="row 3, column mask"):
         find_masks(images, None)
     Path(expected["b"]).unlink()
-    with pytest.raises(InvalidInputError, match=r"no mask two\.png"):
+    with pytest.raises(InvalidInputError, match=r"no mask for two\.png"):
         find_masks(images, "masks")
 
 

@@ -10,7 +10,8 @@ from overread.domains import GENERIC_FEATURES
 from overread.errors import FormatError, InvalidInputError
 from overread.report import read_results
 from overread.study import open_run, parse_settings, read_groups, write_group_page
-from overread.study._groups import GROUPS_FILE, split_groups
+from overread.study._groups import split_groups
+from overread.study._store import GROUPS_FILE
 
 GROUPS = {"pale": ["pale"], "dark": ["dark"]}
 

@@ -67,6 +67,17 @@ def test_own_candidates_and_features_need_no_image(fresh_numbers: Path, light_nu
     assert "grid_soft" in run_study(fresh_numbers, pipeline=spec()).done
 
 
+def test_a_detector_or_groups_of_an_earlier_run_do_not_stay(light_numbers: Path) -> None:
+    """They would be taken for this run's: the one is offered to users, the others hide its results."""
+    root = light_numbers / "runs/main"
+    left = [root / name for name in ("detector.json", "stages/detector.json", "groups.json")]
+    for path in left:
+        path.write_text("{}")
+    run_study(light_numbers, pipeline=spec())
+    assert not any(path.exists() for path in left)
+    assert open_run(root).results.supported == "soft"
+
+
 def with_split(study: Path, split: list[str]) -> None:
     images = read_table(study / "images.csv", "images")
     images["split"] = split

@@ -133,6 +133,19 @@ def test_a_conversion_without_sizes_says_which_image():
     assert convert_lengths(marks, unknown, "px")["x"].equals(marks["x_px"])
 
 
+def test_lengths_of_pixels_that_are_not_square_are_not_converted():
+    """By one side of a pixel, every y would be wrong."""
+    marks, _, images = draw_study(0)
+    rows = marks.index[marks["image_id"] == "b"]
+    uneven = images.assign(mm_per_px_y=images["mm_per_px_y"].where(images["image_id"] != "b", 0.4))
+    with pytest.raises(TableError, match=rf"row {rows[0] + 2}, column y_px: image 'b' has pixels"):
+        convert_lengths(marks, uneven, "mm")
+    square = marks.drop(rows)
+    pd.testing.assert_frame_equal(
+        convert_lengths(square, uneven, "mm"), convert_lengths(square, images, "mm")
+    )
+
+
 def test_the_page_of_units_runs():
     (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     exec(compile(block, str(PAGE), "exec", dont_inherit=True), {"__name__": "units"})

@@ -307,7 +307,7 @@ def _sizes(rows: PerformanceRows) -> str:
 def _footnotes(table: PerformanceTable) -> list[str]:
     """Write the footnotes: hit rule, counting and intervals."""
     notes = [f"Hit: {table.rule}." if table.rule else "", f"{table.counting}." if table.counting else ""]
-    intervals = "" if table.level is None else "; intervals from bootstraps over patients"
+    intervals = "" if table.level is None else "; Wilson intervals, sized by bootstraps over patients"
     notes.append(f"Sensitivities in per cent{intervals}.")
     return [note[0].upper() + note[1:] for note in notes if note]
 

@@ -32,7 +32,7 @@ LARGEST_ASPECT = 5.0
 LARGEST_MAGNIFICATION = 3.0
 AGREEMENT = 0.01
 """File and user may differ by 1 %, which rounding in a table explains."""
-REMEDY = "give mm_per_px (--mm-per-px)"
+REMEDY = "give mm_per_px (--mm-per-px, or in a study the columns mm_per_px_x and mm_per_px_y of images.csv)"
 DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 

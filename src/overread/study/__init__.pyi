@@ -10,7 +10,6 @@ from ._detect import Request as Request
 from ._detect import choose_workers as choose_workers
 from ._detect import detect_image as detect_image
 from ._detect import found_of as found_of
-from ._detect import make_task as make_task
 from ._detect import read_work as read_work
 from ._detector import Detector as Detector
 from ._detector import Explanation as Explanation

@@ -14,8 +14,8 @@ import pandas as pd
 
 from overread import __version__
 from overread._terminal import count_steps
-from overread.domains import DomainImage, ImageTask
-from overread.errors import StorageError
+from overread.domains import DomainImage, ImageTask, find_mask
+from overread.errors import InvalidInputError, StorageError
 from overread.files import (
     Journal,
     digest_of_bytes,
@@ -66,11 +66,20 @@ class Request:
     n_threads: int | None = None
 
     def digest(self) -> str:
-        """Digest of all that the results depend on besides the images."""
-        asked: list[object] = [__version__, LAYOUT, self.fp, self.all_candidates, self.documents]
-        if self.masks is not None:
-            asked.append(str(self.masks))
+        """Digest of all that the results depend on besides the images and their masks."""
+        asked = [__version__, LAYOUT, self.fp, self.all_candidates, self.documents]
         return digest_of_value([digest_of_bytes(self.detector.to_bytes()), *asked])
+
+    def make_task(self, path: Path, mm_per_px: tuple[float, float] | None) -> ImageTask:
+        """Task of one image; without a key where a file cannot be read, of which its reader will say why."""
+        masks = self.masks if self.detector.domain.needs_masks else None
+        try:
+            digest = digest_of_file(path)
+            mask = [] if masks is None else [digest_of_file(find_mask(masks, path))]
+        except (InvalidInputError, StorageError):
+            return ImageTask(str(path), str(path), mm_per_px)
+        key = digest_of_value([str(path), digest, mm_per_px, *mask])
+        return ImageTask(str(path), str(path), mm_per_px, sha256=digest, candidates_key=key)
 
 
 def detect_image(
@@ -225,7 +234,7 @@ class Batch:
         with Journal(self._journal, self._request.digest(), lock=(LOCK_FILE, IS_HELD)) as journal:
             known, tasks = dict(journal.entries()), {}
             for path, mm_per_px in files.items():
-                task = make_task(path, mm_per_px)
+                task = self._request.make_task(path, mm_per_px)
                 record = self._recall(known, task)
                 if record is None:
                     tasks[task.image_id] = task
@@ -244,7 +253,7 @@ class Batch:
         return [found_of(path, records[path]) for path in files if path in records]
 
     def _recall(self, known: Mapping[str, ImageRecord], task: ImageTask) -> ImageRecord | None:
-        record = None if task.sha256 is None else known.get(_key_of(task))
+        record = known.get(task.candidates_key)
         picture = self._pictures.get(Path(task.path))
         if record is None:
             return None
@@ -270,30 +279,16 @@ class Batch:
         picture = self._pictures.get(Path(task.path))
         if picture is not None:
             write_atomically(picture, drawn)
-        if task.sha256 is not None:
-            journal.add(_key_of(task), record)
+        if task.candidates_key:
+            journal.add(task.candidates_key, record)
         self.n_worked += 1
         return record
-
-
-def make_task(path: Path, mm_per_px: tuple[float, float] | None) -> ImageTask:
-    """Make the task of one image; without a digest if its file cannot be read."""
-    try:
-        digest = digest_of_file(path)
-    except StorageError:
-        digest = None
-    return ImageTask(str(path), str(path), mm_per_px, sha256=digest)
 
 
 def _tell_fault(path: Path, fault: Fault) -> str:
     """Give the reason why an image could not be used."""
     reason = fault.reason.removeprefix("the image: ")
     return f"{path}: {reason}" if fault.kind == "image" else f"{path}: failed: {reason}"
-
-
-def _key_of(task: ImageTask) -> str:
-    """Key of an image: path, content and given pixel size."""
-    return digest_of_value([task.path, task.sha256, task.mm_per_px])
 
 
 def found_of(path: Path, record: ImageRecord) -> FoundMarks:

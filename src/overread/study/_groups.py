@@ -15,10 +15,7 @@ from overread.files import read_json, write_atomically
 from overread.report import GroupPart, render_groups
 from overread.study._run_reader import open_run
 from overread.study._settings import Settings
-from overread.study._store import json_bytes
-
-GROUPS_FILE = "groups.json"
-"""File in the folder of a run of several groups that names the run of each group."""
+from overread.study._store import GROUPS_FILE, json_bytes
 
 
 def split_groups(settings: Settings) -> dict[str, Settings]:

@@ -17,7 +17,8 @@ from overread.images import MAX_BYTES, SKETCH_VERSION
 from overread.study._pipeline import Pipeline, Versions
 from overread.study._store import CANDIDATE_COLUMNS, Entry, Manifest, RunFolder, decode_shard, shard_file
 from overread.study.executors._executors import Executor
-from overread.study.executors._worker import Fault, Outcome, refuse_other_versions, without_path
+from overread.study.executors._worker import Fault, Outcome, refuse_other_versions
+from overread.tables import SPACING
 
 NEVER = "unreadable"
 HOPELESS = 10
@@ -46,7 +47,7 @@ def make_tasks(
             shape = {} if mask is None else {"mask": digests.of(f"mask of {image_id}", mask, MAX_BYTES)}
         except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
             reason = getattr(error, "strerror", None) or "no file has such a path"
-            faults[image_id] = Fault("image", without_path(f"the file cannot be read: {reason}", str(file)))
+            faults[image_id] = Fault("image", f"the file cannot be read: {reason}")
             tasks.append(ImageTask(image_id, str(file), known, own, candidates_key=NEVER, features_key=NEVER))
             continue
         source = (
@@ -62,7 +63,6 @@ def make_tasks(
     return tasks, faults
 
 
-SPACING = ("mm_per_px_x", "mm_per_px_y")
 NO_CANDIDATES = pd.DataFrame({name: pd.Series(dtype="float64") for name in CANDIDATE_COLUMNS}).astype(
     {"candidate_id": "str"}
 )

@@ -32,7 +32,7 @@ from overread.study._groups import split_groups, write_group_page
 from overread.study._inputs import read_inputs
 from overread.study._pipeline import PipelineSpec
 from overread.study._settings import Execution, Settings, leave_out_unused, read_settings
-from overread.study._store import RunFolder, json_bytes
+from overread.study._store import GROUPS_FILE, RunFolder, json_bytes
 from overread.study._study_marks import complete_settings
 from overread.study.executors._dask import DaskExecutor, close_shared_clients
 from overread.study.executors._executors import Executor, ProcessExecutor, SerialExecutor, count_processors
@@ -41,6 +41,7 @@ from overread.study.models import MODELS
 from overread.study.stages.fitting import SKIPPED_FILE, fit_stage
 from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
+from overread.study.stages.pages import detector_stage
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
 from overread.study.stages.stage import Inputs, Made, Stage, StageSource, View, Workspace
 
@@ -203,13 +204,16 @@ def run_study(
     """
     settings = _merge_execution(read_settings(study / "study.toml", seed=seed), execution or {})
     _check_name(name)
+    root = study / "runs" / name
     if len(settings.labels.groups) < 2:
-        return _run_one(study, settings, name, pipeline)
+        report = _run_one(study, settings, name, pipeline)
+        # Of an earlier run of groups, which would hide this one.
+        (root / GROUPS_FILE).unlink(missing_ok=True)
+        return report
     reports = {
         group: _run_one(study, own, f"{name}-{group}", pipeline)
         for group, own in split_groups(settings).items()
     }
-    root = study / "runs" / name
     write_group_page(root, {group: report.folder for group, report in reports.items()})
     first = next(iter(reports.values()))
     worst = max(report.n_quarantined for report in reports.values())
@@ -336,8 +340,9 @@ class Runner:
                 workspace.release(stages[number:])
         if last is None:
             done = {stage.name for stage in stages}
-            for stage in (fit_stage(model) for name, model in MODELS.items() if name not in done):
-                folder.remove(stage.name, stage.writes)
+            for stage in (*map(fit_stage, MODELS.values()), detector_stage(())):
+                if stage.name not in done:
+                    folder.remove(stage.name, stage.writes)
         self._write_provenance()
         return replace(self._report, n_quarantined=len(workspace.load("quarantined")))
 

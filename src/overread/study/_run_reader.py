@@ -15,7 +15,7 @@ from overread.models import BagClassifier, load_model
 from overread.report import Gallery, Pictures, RunHead, StudyResults, read_results
 from overread.study._cohort import KEYS, Cohort
 from overread.study._settings import Settings, parse_settings
-from overread.study._store import FinishedRunFolder
+from overread.study._store import GROUPS_FILE, FinishedRunFolder
 from overread.study.stages.cohort import COHORT
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.scores import MATCHED, MatchedScores, tabulate_objects
@@ -152,7 +152,7 @@ def open_run(root: str | Path) -> Run:
         If it holds no results.
     """
     place = Path(root)
-    if (place / "groups.json").is_file():
+    if (place / GROUPS_FILE).is_file():
         raise InvalidInputError(
             f"{place}: is a run of several groups of labels; name the run of one group: {place}-NAME"
         )

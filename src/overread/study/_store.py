@@ -48,6 +48,8 @@ Content: TypeAlias = bytes | Iterable[bytes] | Callable[[BinaryIO], None]
 """What a file is to hold: its bytes, blocks of them, or a function that fills the open file in any order."""
 
 FOLDERS = ("shards", "tables", "models", "tuning", "stages")
+GROUPS_FILE = "groups.json"
+"""In the folder of a run of several groups: folder of each group's run, beside it."""
 
 
 def json_bytes(value: object) -> bytes:

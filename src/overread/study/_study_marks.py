@@ -242,7 +242,8 @@ class StudyDomain:
         """Convert the lengths of a table of one image to the domain's unit, under plain names."""
         sides = (image.source_mm_per_px if self.domain.unit == "mm" else mm_per_px) or (np.nan, np.nan)
         width = (image.source_shape or image.shape)[1]
-        known = table[["image_id"]].drop_duplicates().assign(mm_per_px_x=sides[0], width_px=width)
+        known = table[["image_id"]].drop_duplicates()
+        known = known.assign(mm_per_px_x=sides[0], mm_per_px_y=sides[1], width_px=width)
         return convert_lengths(table, known, self.domain.unit, "candidates")
 
 

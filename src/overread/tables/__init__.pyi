@@ -44,6 +44,7 @@ from ._spelling import likeness_of as likeness_of
 from ._spelling import visible_text as visible_text
 from ._units import ENDINGS as ENDINGS
 from ._units import LENGTHS as LENGTHS
+from ._units import SPACING as SPACING
 from ._units import UNIT_WORDS as UNIT_WORDS
 from ._units import LengthUnit as LengthUnit
 from ._units import check_sizes as check_sizes

@@ -85,14 +85,20 @@ def check_sizes(images: pd.DataFrame, file: Path) -> None:
             f"{file}, row {empty[0] + 2}, column width_px: is empty, and [units] needs the size of every image"
             f" (overread init {file.parent} writes it)"
         )
-    known = [images[name].to_numpy(np.float64) for name in SPACING if name in images]
-    if len(known) == 2:
-        uneven = np.flatnonzero(np.abs(known[0] - known[1]) > SQUARE_WITHIN * known[0])
-        if len(uneven):
-            raise TableError(
-                f"{file}, row {uneven[0] + 2}, column {SPACING[1]}: pixels are not square, so that lengths cannot be"
-                ' counted in them (use [units] unit = "mm")'
-            )
+    uneven = _find_uneven(images)
+    if len(uneven):
+        raise TableError(
+            f"{file}, row {uneven[0] + 2}, column {SPACING[1]}: pixels are not square, so that lengths cannot be"
+            ' counted in them (use [units] unit = "mm")'
+        )
+
+
+def _find_uneven(images: pd.DataFrame) -> NDArray[np.intp]:
+    """Find the rows of images whose pixels are known not to be square."""
+    if not {*SPACING} <= {*images}:
+        return np.empty(0, np.intp)
+    x, y = images[list(SPACING)].to_numpy(np.float64).T
+    return np.flatnonzero(np.abs(x - y) > SQUARE_WITHIN * x)
 
 
 def pixel_sides(images: pd.DataFrame, unit: LengthUnit) -> Floats:
@@ -111,6 +117,13 @@ def convert_lengths(
     found, own = plain(table, place=place)
     if own == unit or not len(found):
         return found
+    stretched = found["image_id"].isin(images["image_id"].iloc[_find_uneven(images)]).to_numpy()
+    if stretched.any():
+        row = int(stretched.argmax())
+        raise TableError(
+            f"{place}, row {row + 2}, column y_{own}: image {found['image_id'].iloc[row]!r} has pixels that are not"
+            f" square, so that {own} cannot become {unit} (give lengths in {unit}; overread import converts px)"
+        )
     sides = pixel_sides(images, unit) / pixel_sides(images, own)
     factors = found["image_id"].map(dict(zip(images["image_id"], sides, strict=True))).astype(np.float64)
     unknown = np.flatnonzero(factors.isna())

@@ -189,6 +189,14 @@ def test_marks_in_mm_are_measured_where_they_are(study):
     assert in_mm == propose_settings(study, images, marks)
 
 
+def test_marks_in_mm_of_the_test_part_need_no_size_to_propose_settings(study):
+    images, marks = (pd.read_csv(study / f"{name}.csv") for name in ("images", "marks"))
+    images = images.assign(mm_per_px_x=0.1, mm_per_px_y=0.1, split="training")
+    images.loc[images.index[-1], "split"] = "test"
+    in_mm = named(scale_lengths(plain(marks)[0], 0.1), "mm")
+    assert propose_settings(study, images, in_mm) == propose_settings(study, images, marks)
+
+
 def test_pictures_without_a_frame_are_searched_whole_and_sizes_that_differ_are_fractions(tmp_path):
     images = []
     for number, width in enumerate((60, 80)):

@@ -128,5 +128,5 @@ def test_masks_go_by_the_name_of_the_image(tmp_path, picture):
     field = replace(DOMAIN, region="masks").read(picture, mask=tmp_path / "other.tif")
     assert field.region.sum() == 80 * 50
     assert (measure_image(replace(DOMAIN, region="masks"), field, [], limit=9)[0]["x"] <= 50).all()
-    with pytest.raises(InvalidInputError, match=r"no mask missing\.png"):
+    with pytest.raises(InvalidInputError, match=r"no mask for missing\.png"):
         find_mask(tmp_path, tmp_path / "missing.png")

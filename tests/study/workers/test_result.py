@@ -111,6 +111,10 @@ def test_short_names_are_no_names() -> None:
     assert without_path("a bad a", "a") == "a bad a"
 
 
+def test_the_words_in_place_of_a_name_are_not_taken_for_one() -> None:
+    assert without_path("/a/image.png: no image.png", "/a/image.png") == "the image: no the image"
+
+
 def test_a_file_that_is_replaced_during_the_work_is_not_kept_under_the_old_digest(chain: Chain) -> None:
     task = replace(tasks(chain.study, 1)[0], sha256=digest_of_file(chain.study / "images/000.png"))
     assert work_on(spec().build(), task).fault is None

@@ -42,7 +42,6 @@ from overread.study import (
     WorkLimits,
     detect_image,
     found_of,
-    make_task,
     read_work,
     write_documents,
 )
@@ -202,7 +201,7 @@ class Worker:
     def _detect_alone(self, sop_uid: str, path: Path) -> ImageReport | None:
         """Look for detections in an image in a process of its own; None where there are none yet, or it failed."""
         with closing(IsolatedWorker(DetectionPipeline(self.request).spec(), WorkLimits())) as worker:
-            outcome = worker.work(make_task(path, self.mm_per_px))
+            outcome = worker.work(self.request.make_task(path, self.mm_per_px))
         if outcome.shard is not None:
             return found_of(path, read_work(outcome.shard)[0]).report
         assert outcome.fault is not None, "an outcome is one of the two"

@@ -220,7 +220,8 @@ def measure_marks(
     fields: Mapping[str, PictureImage], images: pd.DataFrame, marks: pd.DataFrame
 ) -> pd.DataFrame:
     """Measure the contrast of marks as if they were candidates: generic features, and the label."""
-    in_px, measured = convert_lengths(marks, images, "px", "marks"), []
+    looked_at = marks[marks["image_id"].isin(list(fields))]
+    in_px, measured = convert_lengths(looked_at, images, "px", "marks"), []
     for image_id, field in fields.items():
         own = in_px[in_px["image_id"] == image_id].reset_index(drop=True)
         table = own[["x", "y"]].assign(radius=np.maximum(find_radii(own), 1.0), response=0.0)

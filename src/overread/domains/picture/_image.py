@@ -43,7 +43,9 @@ def find_region(grey: Map, kind: RegionKind, *, mask: str | Path | None = None, 
         return np.ones(grey.shape, dtype=np.bool_)
     if kind == "masks":
         if mask is None:
-            raise InvalidInputError(f"{name}: the region comes from masks, and the image has no mask")
+            raise InvalidInputError(
+                f"{name}: the region comes from masks, and the image has no mask (detect: --masks FOLDER)"
+            )
         return _read_mask(mask, grey.shape)
     if kind == "field_of_view":
         return _find_field_of_view(grey, name)

@@ -306,4 +306,4 @@ def find_mask(masks: Path, image: Path) -> Path:
     for ending in (image.suffix, *MASK_ENDINGS):
         if (masks / f"{image.stem}{ending}").is_file():
             return masks / f"{image.stem}{ending}"
-    raise InvalidInputError(f"{masks}: there is no mask {image.stem}{MASK_ENDINGS[0]} for {image.name}")
+    raise InvalidInputError(f"{masks}: there is no mask for {image.name}: a file of the same name")

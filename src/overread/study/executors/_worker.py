@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import select
 import signal
 import struct
@@ -101,10 +102,9 @@ def _fault_of(error: OverreadError, path: str) -> Fault:
 def without_path(message: str, path: str) -> str:
     """First line of a message with the image's path, name and stem taken out."""
     text = (message.splitlines() or [""])[0]
-    for part in (path, Path(path).name, Path(path).stem):
-        if len(part) > 2:
-            text = text.replace(part, "the image")
-    return text[:300]
+    parts = [part for part in (path, Path(path).name, Path(path).stem) if len(part) > 2]
+    # At once: a file may be called image.png.
+    return re.sub("|".join(map(re.escape, parts)) or "(?!)", "the image", text)[:300]
 
 
 def place_of(error: BaseException) -> str:

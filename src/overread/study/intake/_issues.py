@@ -36,7 +36,16 @@ from overread.marks import ImageNames, Spacings, StudyScan, find_path, find_tabl
 from overread.study._inputs import code_patients
 from overread.study._near_copies import compare_rows, compare_sketches, find_different
 from overread.study._study_marks import read_settings_if_sound
-from overread.tables import Problem, Severity, check_marks, open_columns, quote_cell, read_table, table_bytes
+from overread.tables import (
+    SPACING,
+    Problem,
+    Severity,
+    check_marks,
+    open_columns,
+    quote_cell,
+    read_table,
+    table_bytes,
+)
 
 KINDS = {
     "duplicate": "the same pixels as an image before it",
@@ -244,6 +253,17 @@ def _strange_views(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Fi
             yield Finding("text", image_id, detail=tag)
 
 
+def _sizeless(images: pd.DataFrame, by_path: dict[str, FoundImage], file: str) -> Iterator[Problem]:
+    """Tell of images of whose pixels neither table nor file tells the size: a run in mm gives them up."""
+    listed = images.reindex(columns=[*SPACING]).notna().all(axis=1)
+    for row, (path, known) in enumerate(zip(images["path"], listed, strict=True)):
+        found = by_path.get(Path(path).as_posix())
+        if found is not None and found.problem and not known:
+            reason = found.problem.partition("; ")[0]
+            remedy = "give mm_per_px_x and mm_per_px_y; or count in pixels, [units] unit, if it is no chest"
+            yield Problem(file, row + 2, SPACING[0], reason, remedy, "warning")
+
+
 def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
     """Open every image file and list problems: pixels or patients in two parts are leakage."""
     images, settings = scan.images, read_settings_if_sound(folder)
@@ -265,6 +285,8 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
         )
         for path, reason in unreadable.items()
     ]
+    if settings.units.unit == "mm" and settings.inputs.features is None:
+        problems += _sizeless(images, by_path, file)
     patients = images["patient_id"] if "patient_id" in images else [""] * len(images)
     listed = [
         (image_id, patient, by_path[path])

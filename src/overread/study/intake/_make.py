@@ -54,11 +54,10 @@ from overread.study.intake._issues import (
     merge_patients,
     note_different,
 )
-from overread.tables import images_in_pixels, read_table, table_bytes
+from overread.tables import SPACING, images_in_pixels, read_table, table_bytes
 
 Patients = Literal["hashed", "raw", "none"]
 
-SPACING = ("mm_per_px_x", "mm_per_px_y")
 SIZE = ("width_px", "height_px")
 SALT_FILE = ".patient_salt"
 SALT, LARGEST_SALT, PRIVATE = re.compile(rb"[0-9a-f]{64}"), 64, 0o600
