@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def make_console(*, stderr: bool = False, **options: Any) -> Console:
-    """Console of rich for tables and live lines, which escapes control characters and does not replace names by emoji."""
+    """Console for tables and live lines, which escapes control characters and does not replace names by emoji."""
     from rich.console import Console
     from rich.segment import Segment
 
