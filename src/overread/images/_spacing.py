@@ -1,9 +1,9 @@
-"""Size of a pixel: PixelSpacing, else ImagerPixelSpacing over magnification, else what the user gives.
+"""Pixel size: PixelSpacing, else ImagerPixelSpacing over magnification, else the user's value.
 
-A size is never assumed. What a file states wrongly (0, "0,143", nan) is an error unless the user gives the size;
-where file and user both give one, they must agree.
+A size is never assumed. A wrong value in a file (0, "0,143", nan) is an error unless the user gives the size; if file
+and user both give one, they must agree.
 
-The radiograph that every later stage works on.
+The module also defines the radiograph on which later stages work.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from overread._text import short_repr
 from overread.errors import ImageError, InvalidInputError
 
 GRID_MM = 0.7
-"""Pixel of the grid on which the stages work, in mm."""
+"""Default pixel size in mm of the grid on which the stages work."""
 
 
 class SpacingSource(StrEnum):
-    """Where the size of a pixel was read."""
+    """Source of the pixel size."""
 
     PIXEL_SPACING = "PixelSpacing"
     IMAGER_PIXEL_SPACING = "ImagerPixelSpacing"
@@ -36,7 +36,7 @@ class SpacingSource(StrEnum):
 @short_repr("pixels", "mm_per_px", "spacing_source", "source_shape")
 @dataclass(frozen=True, eq=False)
 class Radiograph:
-    """Pixels on an isotropic grid, ready to be measured.
+    """Pixels on an isotropic grid, ready for measuring.
 
     The centre of pixel (row, column) lies at x = (column + 1/2) mm_per_px, y = (row + 1/2) mm_per_px from the
     top-left corner of the image.
@@ -44,20 +44,20 @@ class Radiograph:
     Parameters
     ----------
     pixels
-        Rows x columns, float32, finite; what absorbs more is brighter. The 1st and 99th percentile of the valid
-        pixels are 0 and 1; values beyond are kept.
+        Array of shape (rows, columns), float32, finite; brighter pixels absorb more. The 1st and 99th percentile of the
+        valid pixels are 0 and 1; values beyond are kept.
     mm_per_px
-        Side of a pixel of the grid.
+        Pixel size of the grid in mm.
     valid
-        False where the file has padding or the image does not reach; same shape as the pixels.
+        Boolean array of the same shape, False for padding and outside the image.
     spacing_source
-        Where the size of a pixel was read.
+        Source of the pixel size.
     source_mm_per_px
-        Size of a pixel in the file, (x, y).
+        Pixel size in the file in mm, (x, y).
     source_shape
-        Rows and columns in the file.
+        Rows and columns of the file.
     pixel_hash
-        `pixel_fingerprint` of the file that was read; None for a radiograph that was not read from one.
+        `pixel_fingerprint` of the file; None without a file.
     sketch
         `overread.images._sketch.sketch` of that file, or None.
     """
@@ -84,11 +84,11 @@ class Radiograph:
         return columns * self.mm_per_px, rows * self.mm_per_px
 
     def to_pixels(self, length_mm: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn positions in mm into array indices, pixel centres at whole numbers."""
+        """Convert positions in mm to array indices, with pixel centres at whole numbers."""
         return length_mm / self.mm_per_px - 0.5
 
 
-# Beyond any radiograph, within a slip of the unit (cm, m, dpi) to either side. Set by judgement, as the two below.
+# Outside the range of radiographs, but within errors of the unit (cm, m, dpi). Set by judgement, as the two below.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 LARGEST_ASPECT = 5.0
 LARGEST_MAGNIFICATION = 3.0
@@ -100,7 +100,7 @@ DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 @dataclass(frozen=True)
 class Spacing:
-    """Size of a pixel and where it was read."""
+    """Pixel size and its source."""
 
     x: float
     y: float
@@ -109,14 +109,14 @@ class Spacing:
 
 @dataclass(frozen=True)
 class FileSpacing:
-    """What a file says about the size of a pixel: a usable size, or why there is none."""
+    """Pixel size of a file: a usable size, or the reason why there is none."""
 
     spacing: Spacing | None = None
-    problem: str = "the file does not state the size of a pixel"
+    problem: str = "the file does not state the pixel size"
 
 
 def file_spacing(pixel: str, imager: str, magnification: str) -> FileSpacing:
-    """Read the size of a pixel from the text of DICOM's attributes, rows first; empty text counts as absent."""
+    """Read the pixel size from the text of DICOM's attributes, rows first; empty text counts as absent."""
     try:
         if pixel:
             return FileSpacing(_pair(pixel, "PixelSpacing", 1.0, SpacingSource.PIXEL_SPACING))
@@ -132,7 +132,7 @@ def file_spacing(pixel: str, imager: str, magnification: str) -> FileSpacing:
 
 
 def _pair(text: str, name: str, factor: float, source: SpacingSource) -> Spacing:
-    """Two decimal strings, rows first, over a factor."""
+    """Two decimal strings, rows first, divided by a factor."""
     parts = text.split("\\")
     if len(parts) != 2:
         raise InvalidInputError(f"{name} has {len(parts)} values instead of 2")
@@ -160,7 +160,7 @@ def decimal(text: str, name: str) -> float:
 
 
 def _check_size(x: float, y: float, name: str) -> None:
-    """Refuse what no radiograph has."""
+    """Refuse a pixel size that no radiograph has."""
     for size in (x, y):
         if not math.isfinite(size) or not SMALLEST_MM <= size <= LARGEST_MM:
             raise InvalidInputError(f"{name} is {size:g} mm, outside {SMALLEST_MM:g} to {LARGEST_MM:g} mm")
@@ -169,7 +169,7 @@ def _check_size(x: float, y: float, name: str) -> None:
 
 
 def given_spacing(mm_per_px: float | Sequence[float]) -> Spacing:
-    """Size that the user gives: one number, or (x, y)."""
+    """Pixel size from the user: one number, or (x, y)."""
     try:
         sizes = np.asarray(mm_per_px)
     except ValueError:
@@ -182,7 +182,7 @@ def given_spacing(mm_per_px: float | Sequence[float]) -> Spacing:
 
 
 def choose_spacing(stated: FileSpacing, given: float | Sequence[float] | None) -> Spacing:
-    """Size to use: the file's, which a given one must confirm to 1 %; else the given one."""
+    """Pixel size to use: the file's, with which a given one must agree to 1 %; else the given one."""
     if given is None:
         if stated.spacing is None:
             raise ImageError(f"{stated.problem}; {REMEDY}")
@@ -193,7 +193,7 @@ def choose_spacing(stated: FileSpacing, given: float | Sequence[float] | None) -
     for name, ours, theirs in (("x", by_user.x, stated.spacing.x), ("y", by_user.y, stated.spacing.y)):
         if abs(ours - theirs) > AGREEMENT * theirs:
             raise ImageError(
-                f"mm_per_px in {name} is given as {ours:g}, but {stated.spacing.source} says {theirs:g}; "
+                f"mm_per_px in {name} is given as {ours:g}, but {stated.spacing.source} is {theirs:g}; "
                 "correct the one that is wrong"
             )
     return stated.spacing
