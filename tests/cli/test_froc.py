@@ -79,7 +79,7 @@ def test_numbers_of_a_csv_study(study, capsys):
 def test_the_number_of_images_is_never_guessed(study, capsys):
     files = (str(study / "found.csv"), str(study / "truth.csv"))
     assert main(["froc", *files, *QUICK]) == 2
-    assert "how many images were read? The files name 30" in capsys.readouterr().err
+    assert "how many images did the detector read? The files name 30" in capsys.readouterr().err
     assert main(["froc", *files, "--n-images", "29", *QUICK]) == 2
     assert "name 30 images already" in capsys.readouterr().err
     assert main(["froc", *files, "--n-images", "99999999999"]) == 2

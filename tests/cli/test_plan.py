@@ -78,7 +78,7 @@ def as_row(share, size):
 
 
 def spoken(size):
-    return f"{size.gts:,} golden objects in {size.images:,} images of {size.patients:,} patients"
+    return f"{size.gts:,} consensus objects in {size.images:,} images of {size.patients:,} patients"
 
 
 def test_one_model_of_a_run_in_sentences(plan, models):
@@ -94,7 +94,7 @@ def test_one_model_of_a_run_in_sentences(plan, models):
     assert rows in told
     assert told.endswith(
         f"allows, a half-width of 5 points takes {spoken(pilot.cautious_size_for(0.05))}. Assumed: patients, images "
-        "and golden objects in the same mix, the same model. These are sizes of the test set alone; what the model "
+        "and consensus objects in the same mix, the same model. These are sizes of the test set alone; what the model "
         "learns from comes on top."
     )
     assert "first guess" not in told
@@ -116,7 +116,7 @@ def test_a_locked_threshold_for_images(plan, models):
     assert told["threshold"] == threshold
     assert told["planned"]["half_width"] == pytest.approx(pilot.half_width(images=900))
     assert told["planned"]["size"]["images"] == 900
-    assert "images with a golden object at the threshold" in (said := plan(*words))
+    assert "images with a consensus object at the threshold" in (said := plan(*words))
     assert "900 images" in said
 
 
@@ -138,7 +138,7 @@ def test_two_models(plan, models):
 def test_a_small_pilot_is_called_one(plan, models, monkeypatch):
     monkeypatch.setitem(models, "soft", replace(CLUSTERED, n_patients=8).draw(0)[0])
     told = plan("folder")
-    assert "take the sizes as a first guess" in told
+    assert "Take the sizes as a first guess" in told
     assert "patients  " not in told  # no patient ids: images stand for them
 
 
@@ -147,7 +147,7 @@ def test_without_a_run(plan):
     options = "--sensitivity 0.7 --golden-per-image 0.3 --half-width 0.05 --design-effect 1.3"
     assert plan(*options.split()) == (
         "Expected: a sensitivity of 70.0 % and a design effect of 1.3.\n"
-        f"A half-width of 5 points takes {n} golden objects in {-(-n * 10 // 3):,} images.\n"
+        f"A half-width of 5 points takes {n} consensus objects in {-(-n * 10 // 3):,} images.\n"
         "These are sizes of the test set alone. A run measures what is assumed here: overread plan RUN\n"
     )
     told = json.loads(plan("--sensitivity", "0.7", "--difference", "0.05", "--disagree", "0.2", "--json"))
@@ -159,7 +159,7 @@ def test_without_a_run(plan):
 def test_a_reader_study_from_components(plan):
     """RJafroc's answer for the VanDyke study: 6 readers need 251 cases."""
     assert plan("--readers", "6", *COMPONENTS, "--difference", "0.043800322", "--cases", "111") == (
-        "6 readers, from a pilot of 114 cases; to speak of other readers and other cases. Widths and differences are "
+        "6 readers, from a pilot of 114 cases; generalizing to other readers and other cases. Widths and differences are "
         "in units of the figure of merit.\n"
         "To find a difference of 0.0438003 with a power of 0.8 takes 251 cases.\n"
         "111 cases give a half-width of 0.0415, and these powers: 0.55 for 0.0438.\n"
@@ -201,7 +201,7 @@ def test_a_reader_study_from_tables(plan, tmp_path):
         (["folder", "--model", "x"], "no model 'x'; it has soft, b1", 2),
         (["folder", "--difference", "0.05"], "--difference does not go with one model", 2),
         (["folder", "--compare", "soft", "soft"], "both models are 'soft'", 2),
-        (["folder", "--compare", "soft", "b1", "--locked"], "--locked does not go with --compare", 2),
+        (["folder", "--compare", "soft", "b1", "--locked"], "--locked cannot be combined with --compare", 2),
         (["folder", "--half-width", "5"], "half_width=5.0", 4),
         (["folder", "--images", "-3"], "images=-3", 4),
         (["--sensitivity", "0.7", "--images", "30"], "--images goes with RUN", 2),
@@ -211,8 +211,8 @@ def test_a_reader_study_from_tables(plan, tmp_path):
         (["--readers", "5"], "--readers needs the pilot", 2),
         (["--readers", "5", *COMPONENTS[:4]], "--readers needs the pilot", 2),
         (["--readers", "5", *COMPONENTS, "--compare", "soft", "b1"], "--compare goes with RUN", 2),
-        (["folder", "--compare", "soft", "b1", "--model", "b1"], "--model does not go with --compare", 2),
-        (["--readers", "1", *COMPONENTS], "plan at least two", 4),
+        (["folder", "--compare", "soft", "b1", "--model", "b1"], "--model cannot be combined with --compare", 2),
+        (["--readers", "1", *COMPONENTS], "Plan at least two", 4),
         (["folder", "--seed", "-1"], "--seed -1", 2),
     ],
 )

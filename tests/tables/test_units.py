@@ -102,7 +102,7 @@ def test_no_silent_20_px_and_no_silent_5_px():
     bags = make_bags(candidates, features, truth, rule=rule)
     same = make_bags(plain(candidates)[0], features, plain(truth)[0], rule=rule, unit="px")
     assert bags.bag_ids.tolist() == same.bag_ids.tolist()
-    with pytest.raises(TableError, match=r"truth: column \w+_mm: lengths in mm, where px is asked for"):
+    with pytest.raises(TableError, match=r"truth: column \w+_mm: lengths are in mm, but px is needed"):
         candidate_hits(candidates, named(plain(truth)[0], "mm"), rule)
 
 
@@ -115,7 +115,7 @@ def test_a_table_has_one_unit(tmp_path):
     with pytest.raises(TableError, match=r"marks.csv: columns x_px and y_mm"):
         read_table(tmp_path / "marks.csv", "marks")
     with pytest.raises(
-        TableError, match=r"column x: nothing says the unit \(name it x_mm, x_px or x_percent"
+        TableError, match=r"column x: has no unit \(name it x_mm, x_px or x_percent"
     ):
         merge_marks(plain(marks)[0], readings)
     with pytest.raises(TableError, match="columns x and y_px"):

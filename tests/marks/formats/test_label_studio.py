@@ -112,7 +112,7 @@ def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
         "original_height": 1000,
         "value": {"x": 50, "y": 50, "width": 20, "height": 10, "rotation": 90, "rectanglelabels": ["n"]},
     }
-    with pytest.warns(DataWarning, match=r"1 box \(count with --boxes\), 1 readings"):
+    with pytest.warns(DataWarning, match=r"1 box \(import with --boxes\), 1 readings"):
         assert read(tmp_path, [task(annotation(box))]).marks.empty
     found = read(tmp_path, [task(annotation(box))], mm_per_px=0.5, boxes=True)
     assert found.marks[COLUMNS].to_numpy()[0] == pytest.approx([225, 300, 50, 25, 90])
