@@ -76,8 +76,8 @@ def test_sentence_and_figure_have_one_sign(harmed, capsys):
 def test_cautions_stand_under_the_result(tmp_path, capsys):
     lines, page = write_page(read_both_ways(tmp_path / "study", [4], confidence=None), capsys)
     cautions = [
-        "What was to be found is what at least two readers marked without the detector: that reference is made of the "
-        "readings that it judges, which flatters the reading without the detector. Give an independent one with "
+        "The reference is the objects that at least two readers marked without the detector. It is based on the "
+        "readings that it judges, which favours the reading without the detector. Give an independent one with "
         "--truth.",
         # Nine marks, each in both arms.
         "18 marks without a confidence count as 100, fully certain.",
