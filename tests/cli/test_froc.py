@@ -383,7 +383,8 @@ Hit: centre near
 sensitivities in per cent with 95 % intervals; FP/image: the target,
 and (in brackets) the value at the threshold
 AFROC 0.700 (no interval)
-The same, candidates on single-reader objects counted as false positives
+The same, candidates on single-reader objects counted as false
+positives
 
    FP/image  threshold              GT        image  GT of reached
  ──────────────────────────────────────────────────────────────────
