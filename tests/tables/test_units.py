@@ -128,7 +128,7 @@ def test_a_table_has_one_unit(tmp_path):
 def test_a_conversion_without_sizes_says_which_image():
     marks, _, images = draw_study(0)
     unknown = images.assign(mm_per_px_x=np.nan)
-    with pytest.raises(TableError, match=r"row 2, column x_px.*wanted in mm.*no mm_per_px_x of image"):
+    with pytest.raises(TableError, match=r"row 2, column x_px.*needed in mm.*no mm_per_px_x of image"):
         convert_lengths(marks, unknown, "mm")
     assert convert_lengths(marks, unknown, "px")["x"].equals(marks["x_px"])
 

@@ -84,7 +84,7 @@ def test_an_image_of_other_shapes_alone_is_no_reading_without_marks(tmp_path):
         ('rx="10.00"', 'rx="0.00"', "semi-axes"),
         ('rx="10.00"', 'rx="nan"', "rx is 'nan'"),
         ('rotation="30.00"', 'rotation="30°"', "rotation is"),
-        ("a/2.png", "a/1.png", "is there twice"),
+        ("a/2.png", "a/1.png", "occurs twice"),
         ('width="1000" ', "", "lacks the attribute width"),
         ("<version>1.1</version>", "<track/>", "for video"),
     ],

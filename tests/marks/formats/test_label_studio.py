@@ -129,7 +129,7 @@ def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
         ([task(annotation(region(radiusY=-1)))], "semi-axes"),
         ([task(annotation({**region(), "image_rotation": 90}))], "rotated in the editor"),
         ([task(annotation({**region(), "original_width": 5}, region()))], "two sizes"),
-        ([task(annotation(region()), annotation({**region(), "original_width": 5}, id=8))], "is there twice"),
+        ([task(annotation(region()), annotation({**region(), "original_width": 5}, id=8))], "occurs twice"),
         ([task(annotation(completed_by=None))], "completed_by: null"),
         ([task(annotation(region(ellipselabels=["a", "b"])))], "2 labels"),
         ([{"data": {"picture": "x"}, "annotations": []}], "'image' is missing"),

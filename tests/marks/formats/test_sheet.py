@@ -79,7 +79,7 @@ def test_a_row_without_numbers_is_a_reading_and_comments_stay(read):
             "who read which image.*--all-read-all",
         ),
         ("image,reader,x,y,radius\na,R,9,,2\n", {}, "row 2, column y: is empty"),
-        ("image,reader,x,y,radius\n,R,9,9,2\n", {}, "row 2: no image"),
+        ("image,reader,x,y,radius\n,R,9,9,2\n", {}, "row 2: the image is empty"),
         ("image,reader,x,y,width,height\na,R,9,9,2,2\n", {}, "--xy corner|centre"),
         ("image,reader,x,y,radius\na,R,9,9,2\n", {"reader": "Q"}, "already states readers"),
         ("image,reader,x,y,radius\na,R,9,9,-2\n", {}, "must be positive"),
@@ -192,7 +192,7 @@ def test_the_image_column_is_the_one_whose_cells_are_images(understand):
 def test_what_is_missing_is_said_with_the_option(understand, text, words):
     with pytest.raises(FormatError, match=words):
         understand(text)
-    with pytest.raises(UsageError, match="--xy middle: one of corner, centre"):
+    with pytest.raises(UsageError, match="--xy middle: give one of corner, centre"):
         understand(text, xy="middle")
 
 
