@@ -159,8 +159,8 @@ def test_without_a_run(plan):
 def test_a_reader_study_from_components(plan):
     """RJafroc's answer for the VanDyke study: 6 readers need 251 cases."""
     assert plan("--readers", "6", *COMPONENTS, "--difference", "0.043800322", "--cases", "111") == (
-        "6 readers, from a pilot of 114 cases; generalizing to other readers and other cases. Widths and differences are "
-        "in units of the figure of merit.\n"
+        "6 readers, from a pilot of 114 cases; generalizing to other readers and other cases. Widths and differences "
+        "are in units of the figure of merit.\n"
         "To detect a difference of 0.0438003 with power 0.8, you need 251 cases.\n"
         "111 cases give a half-width of 0.0415, and these powers: 0.55 for 0.0438.\n"
         "Assumed: cases with and without lesions in the pilot's proportion, and similar readers and modalities.\n"
@@ -211,7 +211,11 @@ def test_a_reader_study_from_tables(plan, tmp_path):
         (["--readers", "5"], "--readers needs the pilot", 2),
         (["--readers", "5", *COMPONENTS[:4]], "--readers needs the pilot", 2),
         (["--readers", "5", *COMPONENTS, "--compare", "soft", "b1"], "--compare needs RUN", 2),
-        (["folder", "--compare", "soft", "b1", "--model", "b1"], "--model cannot be combined with --compare", 2),
+        (
+            ["folder", "--compare", "soft", "b1", "--model", "b1"],
+            "--model cannot be combined with --compare",
+            2,
+        ),
         (["--readers", "1", *COMPONENTS], "Plan at least two", 4),
         (["folder", "--seed", "-1"], "--seed -1", 2),
     ],
