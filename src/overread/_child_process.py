@@ -1,7 +1,7 @@
-"""Child processes that import nothing from the folder where the user happens to stand.
+"""Child processes that import nothing from the user's current folder.
 
-``python -c`` puts the current folder before everything else: a data set that brings a ``numpy.py`` would run it with
-the user's rights. `PYTHONSAFEPATH` (Python 3.11) forbids that, for a child and for all that it starts itself.
+``python -c`` puts the current folder first: a ``numpy.py`` in a data set would run with the user's rights.
+`PYTHONSAFEPATH` (Python 3.11) forbids that for a child and its children.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SAFE = "PYTHONSAFEPATH"
-# Where this package itself lies; the current folder may be that, in a checkout.
+# The folder of this package, which is the current folder in a checkout.
 OWN_FOLDER = Path(__file__).resolve().parents[1]
 
 
 def safe_environment(*, keep_current_folder: bool = False) -> dict[str, str]:
-    """Return the environment of a child that finds what this process finds, but nothing in the current folder.
+    """Return the environment of a child that imports what this process can import, but nothing from the current folder.
 
     Parameters
     ----------
     keep_current_folder
-        Leave the folder in the path where this process has it: for a user's own module, which may lie there.
+        Keep the current folder if it is in this process's path, because a user's module may be there.
     """
     entries = [entry for entry in sys.path if entry and (keep_current_folder or not _is_current(entry))]
     return {**os.environ, SAFE: "1", "PYTHONPATH": os.pathsep.join(entries)}
@@ -31,7 +31,7 @@ def safe_environment(*, keep_current_folder: bool = False) -> dict[str, str]:
 
 @contextmanager
 def start_children_safely() -> Iterator[None]:
-    """Let processes that the standard library starts meanwhile, such as a pool's, be safe too."""
+    """Protect processes that the standard library starts in this block, such as a pool's."""
     before = os.environ.get(SAFE)
     os.environ[SAFE] = "1"
     try:

@@ -1,4 +1,4 @@
-"""What commands share: how a result is printed, groups of options, the files they work on, simulated studies.
+"""Code that commands share: printing results, groups of options, finding files, simulated studies.
 
 Nothing heavy is imported here, because ``--help`` of every command imports it.
 """
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
 
 WITH_BAD_IMAGES = 3
-"""Exit code: the work is done, but some images could not be used. Those of errors are in `overread.errors`."""
+"""Exit code: finished, but some images were skipped. `overread.errors` has the exit codes of errors."""
 
 # numpy.random.RandomState, behind scikit-learn's random_state, takes 32 bits.
 LARGEST_SEED = 2**32 - 1
 
 Flag = Annotated[bool, Parameter(negative=())]
-"""An option that is given or not; there is no ``--no-...`` of it."""
+"""An option without a value and without a ``--no-...`` form."""
 OutputPath = Annotated[Path, Parameter(name=["--output", "-o"])]
-"""Where a command writes; the same name in every command."""
+"""The output file or folder, under the same name in every command."""
 PixelSize = Annotated[str | None, Parameter(name="--mm-per-px")]
-"""Size of a pixel as `parse_spacing` reads it."""
+"""Pixel size as `parse_spacing` reads it."""
 
 Record = TypeVar("Record")
 
 
 def emit(record: Record, show: Callable[[Record], None], *, as_json: bool) -> None:
-    """Print the result of a command: as JSON for machines, or for people as `show` prints it."""
+    """Print the result of a command as JSON, or call `show` to print it for people."""
     if as_json:
         print_json(json_text(record))
     else:
@@ -58,10 +58,10 @@ def emit(record: Record, show: Callable[[Record], None], *, as_json: bool) -> No
 def make_table(
     header: Iterable[str], rows: Iterable[Iterable[Any]], *, right: slice = slice(0), **options: Any
 ) -> Table:
-    """Table of cells as they are, never markup; they go on in the next line where the terminal is narrow.
+    """Make a table of plain text; long cells wrap where the terminal is narrow.
 
-    Cells may be rich's own `Text`; `right` are the columns that are aligned to the right, `options` those of
-    `rich.table.Table`.
+    Cells may also be `rich.text.Text`. `right` selects the columns that are aligned to the right; `options`
+    go to `rich.table.Table`.
     """
     from rich.markup import escape
     from rich.table import Table
@@ -85,19 +85,19 @@ def print_table(header: Iterable[str], rows: Iterable[Iterable[Any]], **options:
 def print_counts(
     counts: Mapping[str, float], *, words: Mapping[str, str] | None = None, **options: Any
 ) -> None:
-    """Print numbers by name as a table; `words` are other names than the keys."""
+    """Print numbers by name as a table; `words` replaces keys by other names."""
     named = {name: (words or {}).get(name, name.replace("_", " ")) for name in counts}
     print_table(("what", "number"), ((named[name], f"{n:,}") for name, n in counts.items()), **options)
 
 
 def print_plain(text: str, *, style: str | None = None, stderr: bool = False) -> None:
-    """Print text as it is: paths and ids may look like markup, and a line is never broken."""
+    """Print text without interpreting markup and without breaking lines."""
     make_console(stderr=stderr).print(text, style=style, markup=False, soft_wrap=True)
 
 
 @contextmanager
 def print_warnings() -> Iterator[None]:
-    """Print the warnings of the work inside on standard error, one line each, and none twice."""
+    """Print the warnings of this block on standard error, one line each, without repetitions."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -106,9 +106,9 @@ def print_warnings() -> Iterator[None]:
 
 
 def check_seed(seed: int) -> int:
-    """Return the seed, and refuse one that not every random generator takes."""
+    """Return the seed; refuse one outside the range of any random generator."""
     if not 0 <= seed <= LARGEST_SEED:
-        raise UsageError(f"--seed {seed}: need a whole number from 0 to {LARGEST_SEED}")
+        raise UsageError(f"--seed {seed}: give a whole number from 0 to {LARGEST_SEED}")
     return seed
 
 
@@ -116,20 +116,20 @@ def at_least_one(**options: int | None) -> None:
     """Refuse options that are given and below 1."""
     for name, value in options.items():
         if value is not None and value < 1:
-            raise UsageError(f"{option_name(name)} {value}: need a whole number from 1")
+            raise UsageError(f"{option_name(name)} {value}: give a whole number from 1")
 
 
 def option_name(name: str) -> str:
-    """Spell a parameter as it is typed."""
+    """Return a parameter's option, as the user types it."""
     return f"--{name.replace('_', '-')}"
 
 
 def refuse_to_overwrite(inputs: Iterable[Path | None], outputs: Iterable[Path | None]) -> None:
-    """Refuse to write where an input is; results of an earlier run are replaced."""
+    """Refuse to overwrite an input; results of an earlier run are replaced."""
     read = {real_path(path) for path in inputs if path is not None}
     for path in outputs:
         if path is not None and real_path(path) in read:
-            raise UsageError(f"{path}: is one of the files to read; choose another place for the results")
+            raise UsageError(f"{path}: is an input file. Choose another file for the results.")
 
 
 def open_detector(place: Path) -> Detector:
@@ -139,12 +139,12 @@ def open_detector(place: Path) -> Detector:
     groups = read_groups(place)
     if groups:
         named = ", ".join(str(folder) for folder in groups.values())
-        raise UsageError(f"{place}: each group of labels has a detector of its own; name one of {named}")
+        raise UsageError(f"{place}: each group of labels has its own detector. Name one of {named}.")
     return Detector.read(place / "detector.json" if place.is_dir() else place)
 
 
 def open_domain(study: Path | None, group: str | None, finder: str | None = None) -> StudyDomain:
-    """Read how a study's images are worked on, with the warnings about its tables."""
+    """Read how a study's images are processed, and print the warnings about its tables."""
     from overread.study import read_study_domain
 
     with print_warnings():
@@ -154,16 +154,16 @@ def open_domain(study: Path | None, group: str | None, finder: str | None = None
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Resampling:
-    """How intervals are made.
+    """How intervals are computed.
 
     Parameters
     ----------
     n_bootstrap
-        Resamplings of patients for the intervals.
+        Number of bootstrap samples of patients for the intervals.
     level
-        Level of the intervals; models are told apart where p is below 1 - level.
+        Confidence level of the intervals. Two models differ where p is below 1 - level.
     seed
-        Same seed, same answer.
+        Random seed. The same seed gives the same result.
     """
 
     n_bootstrap: int = N_BOOTSTRAP
@@ -181,19 +181,20 @@ class Resampling:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class MarkTables:
-    """Marks and readings that a command works on.
+    """The tables that a command reads.
 
     Parameters
     ----------
     study
-        Folder with marks and readings (.csv or .parquet). Unit, groups of labels and merging are those of its
-        study.toml, unless options below say otherwise.
+        Folder with tables of marks and readings (.csv or .parquet). Unit, groups of labels and merging come
+        from its study.toml unless you give the options below.
     marks
         Table of marks, instead of a study folder.
     readings
-        Table of readings: a row for every reading, also where nothing was marked.
+        Table of readings, one row per reading, also where the reader marked nothing.
     derive_readings
-        Take each reader to have read just the images with their marks. Rates and probabilities come out too high.
+        Assume that each reader read only the images that they marked. Rates and probabilities come out too
+        high.
     """
 
     study: Path | None = None
@@ -202,7 +203,7 @@ class MarkTables:
     derive_readings: Flag = field(default=False, kw_only=True)
 
     def files(self) -> list[Path | None]:
-        """List the tables that are read, or may be."""
+        """List the tables that may be read."""
         names = [f"{name}{end}" for name in ("marks", "readings", "images") for end in (".csv", ".parquet")]
         return [self.marks, self.readings, *(self.study / name for name in names if self.study is not None)]
 
@@ -218,7 +219,7 @@ class MarkTables:
 
         if self.study is not None:
             if self.marks is not None or self.readings is not None:
-                raise UsageError("give a study folder, or --marks and --readings, not both")
+                raise UsageError("give either a study folder, or --marks and --readings, not both")
             with print_warnings():
                 return read_folder(self.study, derive_readings=self.derive_readings)
         if self.marks is None or self.readings is None:
@@ -229,7 +230,7 @@ class MarkTables:
 
 @dataclass(frozen=True)
 class ImageFile:
-    """An image of a study: its id, its file, and the size of a pixel where the study states it."""
+    """An image of a study: its id, its file, and its pixel size where the study states it."""
 
     image_id: str
     path: Path
@@ -237,9 +238,9 @@ class ImageFile:
 
 
 def list_images(folder: Path, *, mm_per_px: tuple[float, float] | None = None) -> list[ImageFile]:
-    """List the images of a study's table, or without one the image files, with the ids that `overread init` gives.
+    """List the images of a study's table; without a table, the image files with the ids that `overread init` gives.
 
-    `mm_per_px` is the width and height of a pixel of images whose table states none.
+    `mm_per_px` is the pixel size (width, height) of images whose table states none.
     """
     from overread.images import image_files
     from overread.marks import ids_of_files
@@ -251,11 +252,11 @@ def list_images(folder: Path, *, mm_per_px: tuple[float, float] | None = None) -
         if table.is_file():
             rows = read_table(table, "images")
             if "path" not in rows:
-                raise TableError(f"{table}: it has no column path, which says where an image's file is")
+                raise TableError(f"{table}: has no column path. Add it, with each image's file.")
             return [_image_of_row(table, row, mm_per_px) for row in rows.to_dict(orient="records")]
     files = image_files(folder)
     if not files:
-        raise UsageError(f"{folder}: no image in this folder")
+        raise UsageError(f"{folder}: this folder contains no image")
     ids = ids_of_files([path.relative_to(folder).as_posix() for path in files])
     return [ImageFile(image_id, path, mm_per_px) for image_id, path in zip(ids, files, strict=True)]
 
@@ -269,7 +270,7 @@ def _image_of_row(table: Path, row: dict[Any, Any], given: tuple[float, float] |
 
 
 def find_image(named: Path, run: Path, *, mm_per_px: tuple[float, float] | None = None) -> ImageFile:
-    """Find an image by its file, or by any name that it goes by in the study of a run in ``STUDY/runs``."""
+    """Find an image by its file, or by any of its names in the study of a run in ``STUDY/runs``."""
     from overread.marks import ImageNames, without_ending
 
     folder = run if run.is_dir() else run.parent
@@ -284,7 +285,7 @@ def find_image(named: Path, run: Path, *, mm_per_px: tuple[float, float] | None 
 
 
 def parse_spacing(text: str | None) -> tuple[float, float] | None:
-    """Read the width and height of a pixel from "X" or "X,Y"; "px" is 1: lengths are pixels."""
+    """Read the pixel size from "X" or "X,Y"; "px" stands for 1, so that lengths are in pixels."""
     if text is None:
         return None
     if text == "px":
@@ -295,7 +296,7 @@ def parse_spacing(text: str | None) -> tuple[float, float] | None:
         lengths = []
     if len(lengths) not in (1, 2) or not all(0 < length < math.inf for length in lengths):
         raise UsageError(
-            f"--mm-per-px {text!r}: give one positive number such as 0.143, or two as 0.14,0.15; or px"
+            f"--mm-per-px {text!r}: give one positive number such as 0.143, two such as 0.14,0.15, or px"
         )
     return lengths[0], lengths[-1]
 
@@ -303,16 +304,16 @@ def parse_spacing(text: str | None) -> tuple[float, float] | None:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ImageTableOptions:
-    """Where the images are and where the table goes.
+    """The images, and the table to write.
 
     Parameters
     ----------
     folder
-        A study with images.csv, or a folder of images, also in folders within it, whose names are the image ids.
+        A study with images.csv; or a folder of images and subfolders, whose file names become the image ids.
     output
-        Write the table here, CSV or Parquet by the ending.
+        File for the table; its ending (.csv or .parquet) chooses the format.
     mm_per_px
-        Size of a pixel, X or X,Y, where neither the file nor the study states it.
+        Pixel size in mm, X or X,Y, where neither the file nor the study states it.
     json
         Print the summary as JSON.
     """
@@ -323,13 +324,13 @@ class ImageTableOptions:
     json: Flag = field(default=False, kw_only=True)
 
     def check_output(self, inputs: Sequence[Path] = ()) -> None:
-        """Refuse an output that is no table, or a file to read."""
+        """Refuse an output that is not a table, or that is an input."""
         if self.output.suffix.lower() not in (".csv", ".parquet"):
-            raise UsageError(f"{self.output}: a table ends in .csv or .parquet")
+            raise UsageError(f"{self.output}: give the table a name that ends in .csv or .parquet")
         refuse_to_overwrite([*inputs, self.folder / f"images{self.output.suffix}"], [self.output])
 
     def list_images(self) -> list[ImageFile]:
-        """List the images; refuses an output that would replace one."""
+        """List the images; refuse an output that would overwrite one."""
         images = list_images(self.folder, mm_per_px=parse_spacing(self.mm_per_px))
         self.check_output([image.path for image in images])
         return images
@@ -344,10 +345,10 @@ def write_image_table(
     title: str,
     of_study: StudyDomain,
 ) -> int:
-    """Do the work on every image, write one table of all, and return the exit code.
+    """Process every image, write one table, and return the exit code.
 
-    An image that cannot be used is named and skipped. `columns` has the type of each column beside image_id: a table
-    without rows has them too. `of_study` says how images are read.
+    An image that cannot be used is reported and skipped. `columns` has the type of each column except
+    image_id, so that an empty table has them too. `of_study` defines how images are read.
     """
     import pandas as pd
 
@@ -373,7 +374,7 @@ def write_image_table(
     emit(
         {"images": n_images, "candidates": len(table), "skipped": problems, "output": str(options.output)},
         lambda _: print_line(
-            f"Wrote {options.output}: {len(table):,} candidates of {n_images:,} images{skipped}"
+            f"Wrote {options.output}: {len(table):,} candidates in {n_images:,} images{skipped}"
         ),
         as_json=options.json,
     )
@@ -383,9 +384,9 @@ def write_image_table(
 def run_simulated(
     make: Callable[[], Path], settings: str, *, workers: int, replaced: str | None = None
 ) -> RunReport:
-    """Write the images, put the settings beside them, and run the study; all of it goes on where it stopped.
+    """Simulate the images, write the settings, and run the study; an interrupted demo continues where it stopped.
 
-    `replaced` is what the simulation itself writes into study.toml; if not given, what it writes for chests.
+    `replaced` is the text that the simulation writes into study.toml; by default the text for chests.
     """
     from overread._terminal import ProgressBar
     from overread.files import write_atomically
@@ -395,13 +396,14 @@ def run_simulated(
     with ProgressBar():
         study = make()
         place = study / "study.toml"
-        # The user's own changes stay: only what the simulation itself wrote is replaced.
+        # Only the text of the simulation is replaced, so that the user's changes stay.
         if place.read_text(encoding="utf-8") == (replaced or CHEST_LAYOUT.settings):
             write_atomically(place, settings.encode(), within=study)
         return run_study(study, execution={"workers": workers})
 
 
-# A grid and a bootstrap just large enough that the report of a small cohort is whole; set by judgement, for speed.
+# The smallest grid and bootstrap with which the report of a small cohort is complete; set by judgement, for
+# speed.
 DEMO_STUDY = """
 [models]
 folds = 5
@@ -447,7 +449,7 @@ RUN_FILES = {
 
 
 def print_report(report: RunReport) -> None:
-    """Print what a run found, group by group where there are several."""
+    """Print the results of a run, group by group if there are several."""
     from overread.report import read_results
     from overread.study import list_reports
 
@@ -460,7 +462,7 @@ def print_report(report: RunReport) -> None:
 
 
 def print_results(report: RunReport, results: StudyResults) -> None:
-    """Print what a run found in two tables, where its files are, and the verdict."""
+    """Print the results of a run in two tables, its files and the verdict."""
     from overread.report import sum_up
 
     counts = ("n_images", "n_patients", "n_golden", "n_golden_reached", "n_candidates")
@@ -472,7 +474,7 @@ def print_results(report: RunReport, results: StudyResults) -> None:
     )
     make_console().print(_sensitivity_table(results))
     if report.n_quarantined:
-        print_plain(f"{report.n_quarantined} of {report.n_images} images were given up:", style="yellow")
+        print_plain(f"{report.n_quarantined} of {report.n_images} images were skipped:", style="yellow")
         for one in results.study.quarantined[:10]:
             print_plain(f"  {one.image_id}: {one.reason}")
     for name, file in RUN_FILES.items():
@@ -483,7 +485,7 @@ def print_results(report: RunReport, results: StudyResults) -> None:
 
 
 def _sensitivity_table(results: StudyResults) -> Table:
-    """Sensitivity in unseen patients at the thresholds that were locked out of fold."""
+    """Table of the sensitivity in unseen patients at the thresholds that were locked out of fold."""
     from overread.report import is_nested
 
     if is_nested(results):

@@ -1,11 +1,11 @@
-"""The one way to compile a numeric kernel.
+"""Compile numeric kernels with numba.
 
 Kernels are compiled by numba on first use and cached on disk. They may re-associate sums (needed for SIMD)
-and contract a*b+c, but NaN, infinities and division keep their IEEE meaning, so hostile input stays visible.
-An exact kernel keeps the order of its operations as written; the elementary functions need that.
-Kernels never raise and never use threads: callers validate, and the same input gives the same bits, also in the
-process that compiles them: a kernel runs its own copies of the kernels that it calls, whatever else is loaded. (A
-kernel called from Python and its copy in another kernel may round differently.)
+and contract a*b+c, but NaN, infinities and division keep their IEEE meaning, so invalid input stays visible.
+An exact kernel keeps the written order of its operations, which the elementary functions need. Kernels never
+raise and never use threads: callers validate. The same input gives the same bits, also in the process that
+compiles them, because a kernel runs its own copies of the kernels that it calls. (A kernel called from Python
+and its copy in another kernel may round differently.)
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def _compile(function: Callable[P, R], fastmath: set[str]) -> Callable[P, R]:
 
 
 class _SelfContainedCode(JITCodeLibrary):
-    """Machine code of a kernel whose copies of the functions that it calls are its own.
+    """Machine code of a kernel with private copies of the functions that it calls.
 
-    Numba links the functions that a kernel calls into the kernel's code, optimizes them there once more and exports
-    these copies as weak symbols. Where a function of that name is already loaded, the linker takes that one: in the
-    process that compiles, always the one that was compiled by itself; in a process that reads the cache, it depends
-    on what was called before. The two may sum in different orders. So the copies are made internal here, after the
-    optimization; the module that callers of this kernel link in is what numba makes.
+    Numba links the functions that a kernel calls into the kernel's code, optimizes them there once more and
+    exports these copies as weak symbols. Where a function of that name is already loaded, the linker takes
+    that one: in the process that compiles, always the one compiled separately; in a process that reads the
+    cache, it depends on earlier calls. The two may sum in different orders. So the copies are made internal
+    here, after the optimization. Callers of this kernel still link numba's module.
     """
 
     def _finalize_final_module(self) -> None:

@@ -1,6 +1,6 @@
-"""The one way to begin a matplotlib figure and to write it to a file.
+"""Make a matplotlib figure and write it to a file.
 
-matplotlib is imported where a figure begins: most commands draw none, and it takes half a second.
+matplotlib is imported late: it takes half a second, and most commands draw no figure.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ if TYPE_CHECKING:
 
 
 def empty_figure(width: float, height: float) -> Figure:
-    """Return a figure of a size in inches that belongs to no window."""
+    """Return a figure of a size in inches, without a window."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def figure_kind(path: Path) -> str:
-    """Kind of figure that a path's ending asks for."""
+    """Return the figure format for a path's ending."""
     kind = path.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
-        raise UsageError(f"{path}: a figure ends in .png, .svg or .pdf, not in {path.suffix!r}")
+        raise UsageError(
+            f"{path}: give the figure a name that ends in .png, .svg or .pdf, not {path.suffix!r}"
+        )
     return kind
 
 
 def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure, whole or not at all; the ending chooses PNG, SVG or PDF. Same figure, same bytes."""
+    """Write a figure atomically as PNG, SVG or PDF, by the ending. The same figure gives the same bytes."""
     target = Path(path)
     return write_atomically(target, encode_figure(figure, figure_kind(target)))
 
 
 def encode_figure(figure: Figure, kind: str) -> bytes:
-    """Bytes of a figure as a PNG, SVG or PDF file; the same figure gives the same."""
+    """Bytes of a figure as a PNG, SVG or PDF file; the same figure gives the same bytes."""
     from matplotlib import rc_context
 
     buffer = io.BytesIO()

@@ -1,6 +1,6 @@
-"""A section of ``study.toml`` as a class: its docstring says what each key means, its fields what is allowed.
+"""A section of ``study.toml`` as a class: its docstring explains each key, its fields define the allowed values.
 
-The docstring is the only text of a key: the commented settings file that ``overread init`` writes is made of it.
+``overread init`` writes these docstrings as the comments of the settings file.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
 Positive = Annotated[float, Field(gt=0)]
 """A number above 0."""
-# More false positives than this in one image are no operating point of anything.
+# More false positives per image than any useful operating point has; set by judgement.
 FpTarget = Annotated[float, Field(gt=0, le=1000)]
 FpTargets = Annotated[list[FpTarget], Field(min_length=1, max_length=50)]
-"""False positives per image at which something is told, 1 to 50 of them."""
+"""1 to 50 values of false positives per image at which a result is reported."""
 
 
 class Section(BaseModel):
@@ -29,7 +29,7 @@ class Section(BaseModel):
 
 
 def make_section(options: type[Any]) -> type[Section]:
-    """Make a section out of a dataclass of options; the seed is the study's."""
+    """Make a section from a dataclass of options; the seed comes from the study."""
     hints = get_type_hints(options)
     members: dict[str, Any] = {
         one.name: (hints[one.name], Field(default=one.default, examples=[one.metadata.get("example")]))
@@ -48,7 +48,7 @@ def make_section(options: type[Any]) -> type[Section]:
 
 
 def describe_keys(section: type[Any]) -> dict[str, str]:
-    """Return what the docstring of a class and those of its bases say of each key, in one paragraph each."""
+    """Return the text on each key from the docstrings of a class and its bases, in one paragraph each."""
     told: dict[str, str] = {}
     for base in reversed(section.__mro__):
         told |= _attributes(inspect.cleandoc(base.__dict__.get("__doc__") or ""))

@@ -1,16 +1,17 @@
-"""The one way to the screen: whatever text a file brought, a terminal only shows it.
+"""Print to the screen so that text from a file cannot control the terminal.
 
-Ids, names of readers and files, labels and reasons come from strangers. Here, and nowhere before, their control
-characters become escapes, so that no command can forget it; `tests/test_house.py` sees to it that nothing else prints.
+Ids, labels, reasons and the names of readers and files come from untrusted sources. This module escapes their
+control characters for all commands; `tests/test_house.py` checks that no other module prints.
 
-Progress of long work, for people who wait: count, time so far and time left, on standard error.
+It also shows the progress of long work on standard error: count, elapsed time and remaining time.
 
-A command shows it with ``with ProgressBar():``. Whatever counts its steps by `count_steps` or `begin_work` inside of
-that block, however deep, is shown; without a block nothing is, so that a library's functions stay silent and need no
-argument for it. Work inside of other work is shown after its name: ``fold 1 soft: penalties 12 of 30``.
+A command shows progress with ``with ProgressBar():``. In that block, all code that counts its steps with
+`count_steps` or `begin_work` is shown. Without the block nothing is shown, so that library functions stay
+silent and need no argument for it. Nested work is shown after the outer work: ``fold 1 soft: penalties 12 of
+30``.
 
-On a terminal there is one live line. Elsewhere (a file, a pipe, a log) there are plain lines: the first as soon as the
-time left can be told, then one at every tenth of the work, and one every half minute where work is slower than that.
+On a terminal there is one live line. Elsewhere (a file, a pipe, a log) there are plain lines: the first as
+soon as the remaining time is known, then one per tenth of the work, and at least one per half minute.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ if TYPE_CHECKING:
 
 
 def make_console(*, stderr: bool = False, **options: Any) -> Console:
-    """Console of rich for tables and live lines, which shows control characters and takes no name for an emoji."""
+    """Console for tables and live lines, which escapes control characters and does not replace names by emoji."""
     from rich.console import Console
     from rich.segment import Segment
 
     class ShowingConsole(Console):
         def render_str(self, text: str, **kwargs: Any) -> Any:
-            # Before a cell is measured, so that its column has room for the escapes.
+            # Escape before a cell is measured, so that its column is wide enough.
             return super().render_str(printable(text), **kwargs)
 
         def render(self, *args: Any, **kwargs: Any) -> Any:
-            # Colours are styles, and cursor movements controls; the text of a segment is what somebody wrote.
+            # Colours are styles and cursor movements are controls; only the text of a segment is untrusted.
             for part in super().render(*args, **kwargs):
                 if part.control or part.text.isprintable():
                     yield part
@@ -53,34 +54,35 @@ def make_console(*, stderr: bool = False, **options: Any) -> Console:
 
 
 def print_line(text: str, *, stderr: bool = False) -> None:
-    """Print one line: a line end inside, as a file's name may have, is shown too, and cannot feign another line."""
+    """Print one line. A line end in the text, as a file name may have, is escaped and cannot fake another line."""
     print_text(text.replace("\n", "\\n"), stderr=stderr)
 
 
 def print_text(text: str, *, stderr: bool = False) -> None:
-    """Print text of one or more lines; those after the first are set in, so that none looks like another message."""
+    """Print text of one or more lines; lines after the first are indented, so that none looks like another message."""
     shown = printable(text).replace("\n", "\n  ")
-    # Flushed, because who started us may wait for the line.
+    # Flush, because the parent process may wait for the line.
     print(shown, file=sys.stderr if stderr else sys.stdout, flush=True)
 
 
 def print_json(text: str) -> None:
-    """Print JSON; what a terminal would obey stands there as JSON's own escapes."""
+    """Print JSON with control characters as JSON escapes."""
     print(
         "".join(one if one.isprintable() or one == "\n" else _escape_in_json(one) for one in text), flush=True
     )
 
 
 def _escape_in_json(character: str) -> str:
-    """Spell a character as JSON does, beyond 16 bits as a pair."""
+    """Return the JSON escape of a character, beyond 16 bits as a pair."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 Item = TypeVar("Item")
 
-# All set by judgement, so that the log of an hour is a page: lines are so many seconds and such a share of the work
-# apart, or half a minute; the first comes after so many steps, because the first step alone compiles kernels.
+# All set by judgement, so that the log of an hour fits on a page: least seconds and share of the work between
+# two lines, most seconds without a line, and steps before the first line, because the first step also
+# compiles kernels.
 SHARE_APART = 0.1
 SECONDS_APART = 5.0
 SLOWEST_BEAT = 30.0
@@ -92,7 +94,7 @@ _in_charge: ContextVar[ProgressBar | None] = ContextVar("watcher", default=None)
 
 
 def say(text: str) -> None:
-    """Show a line to whoever watches progress."""
+    """Show a line between the progress lines."""
     watcher = _in_charge.get()
     if watcher is not None:
         watcher.say(text)
@@ -100,7 +102,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def begin_work(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Tell whoever shows progress of a piece of work; gives the function that counts its steps.
+    """Announce a piece of work to the progress display; yields the function that counts its steps.
 
     `what` names the steps in the plural, ``"penalties"``; `total` is None where their number is not known.
     """
@@ -118,10 +120,10 @@ def begin_work(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 def count_steps(
     what: str, items: Iterable[Item], total: int | None = None, steps: Callable[[Item], int] = lambda item: 1
 ) -> Iterator[Item]:
-    """Go through items, and tell whoever shows progress after each.
+    """Iterate over items and report progress after each.
 
-    `total` is the number of steps, without it the length of the items, where they have one; `steps` says how many an
-    item is.
+    `total` is the number of steps, by default the length of the items; `steps` returns the number of steps of
+    an item.
     """
     known = len(items) if total is None and isinstance(items, Sized) else total
     with begin_work(what, known) as advance:
@@ -132,22 +134,22 @@ def count_steps(
 
 @dataclass
 class Piece:
-    """A piece of work at hand."""
+    """A piece of work in progress."""
 
     what: str
     total: int | None
     started: float
     done: int = 0
     told: float | None = None
-    """Share done when a plain line last told of it."""
+    """Share that was done at the last plain line."""
 
     @property
     def share(self) -> float:
-        """Share of the work that is done; 0 where it is not known."""
+        """Share of the work that is done; 0 if unknown."""
         return self.done / self.total if self.total else 0.0
 
     def tell(self, now: float) -> str:
-        """Tell count, time so far and time left; of work without a count the time alone."""
+        """Return count, elapsed time and remaining time; only the time for work without a count."""
         elapsed = now - self.started
         if self.total is None:
             return self.what if elapsed < 1 else f"{self.what}, {duration(elapsed)}"
@@ -156,14 +158,14 @@ class Piece:
         return told if left is None else f"{told}, about {duration(left)} left"
 
     def time_left(self, now: float) -> float | None:
-        """Return the seconds that the steps to come take if they are like those done; None where nothing is known."""
+        """Estimate the remaining seconds from the steps done so far; None if unknown."""
         if not self.total or self.done < min(STEPS_BEFORE_ESTIMATE, self.total) or self.done >= self.total:
             return None
         return (now - self.started) / self.done * (self.total - self.done)
 
 
 class ProgressBar:
-    """A live line on a terminal, plain lines elsewhere; as a context it is told of all work that is counted inside."""
+    """Progress display: a live line on a terminal, plain lines elsewhere. Use it as a context manager."""
 
     def __init__(
         self, console: Console | None = None, *, clock: Callable[[], float] = time.monotonic
@@ -192,7 +194,7 @@ class ProgressBar:
         self._console.print(text, markup=False, soft_wrap=True)
 
     def begin(self, what: str, total: int | None) -> int:
-        """Begin a piece of work of so many steps (None: not known) inside of the one at hand; return its level."""
+        """Begin a nested piece of work with a number of steps (None: unknown); return its level."""
         with self._lock:
             level = len(self._pieces)
             self._pieces.append(Piece(what, total, self._clock()))
@@ -213,7 +215,7 @@ class ProgressBar:
                 self._print_if_due(piece)
 
     def end(self, level: int = 0) -> None:
-        """End the work that began at a level, and all inside of it; lines that told of it end with how long it took."""
+        """End the work of a level and all work nested in it; if it was shown, a last line gives its duration."""
         with self._lock:
             ended, self._pieces = self._pieces[level:], self._pieces[:level]
             if ended and self._bar is None and ended[0].told is not None and ended[0].total is not None:
@@ -225,11 +227,11 @@ class ProgressBar:
             self._hide()
 
     def _counted(self) -> Piece | None:
-        """Return the outermost work with a count: what is counted inside of it is too fine to be shown."""
+        """Return the outermost work with a count; work nested in it is too fine to be shown."""
         return next((piece for piece in self._pieces if piece.total is not None and piece.total != 1), None)
 
     def tell(self) -> str:
-        """Return the line of the work at hand."""
+        """Return the line of the current work."""
         with self._lock:
             counted = self._counted()
             depth = len(self._pieces) if counted is None else self._pieces.index(counted) + 1
@@ -262,7 +264,7 @@ class ProgressBar:
         threading.Thread(target=self._beat, args=(self._stop,), daemon=True).start()
 
     def _beat(self, stop: threading.Event) -> None:
-        """Print a line whenever there was none for long."""
+        """Print a line if there was none for a long time."""
         while not stop.wait(1.0):
             with self._lock:
                 if self._pieces and not stop.is_set() and self._silence() >= SLOWEST_BEAT:
@@ -278,7 +280,7 @@ class ProgressBar:
 
 
 def _make_live_line(console: Console, tell: Callable[[], str]) -> Any:
-    """Make the line that rich keeps fresh on a terminal, and takes away in the end."""
+    """Make the live line that rich updates on a terminal and removes at the end."""
     from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task
     from rich.text import Text
 

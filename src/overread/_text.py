@@ -1,8 +1,9 @@
-"""Numbers in words: per cent, limits, tables of Markdown; the same in commands, reports and pages.
+"""Format numbers and tables for commands, reports and pages: per cent, intervals, Markdown.
 
-Records that hold arrays and tables print as one line, and as a small table in notebooks.
+It also makes records with arrays and tables print as one line, and as a small table in notebooks.
 
-What a dataclass prints by itself is every number of every array: 200 lines for a matching of a small study.
+The default ``repr`` of a dataclass prints every number of every array: 200 lines for a matching of a small
+study.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from pathlib import Path, PurePath
 from shlex import quote
 from typing import Any, TypeVar
 
-# What a cell of figures begins with: a number, its sign, a bold one, or nothing to tell.
+# The beginning of a numeric cell: a number, its sign, a bold number, or a dash.
 FIGURES = re.compile(r"[*~<(]*[-+−–.]?\s?(\d|$)")
-# What has a meaning in Markdown, in a cell of a table too.
+# Active characters of Markdown, including those in a table's cell.
 ACTIVE = frozenset(r"\`*_{}[]<>|#")
 
 
@@ -28,7 +29,7 @@ def percent(value: float, digits: int = 1, *, unit: str = "", undefined: str = "
 
 
 def percent_with_limits(estimate: float, lower: float, upper: float, digits: int = 1) -> str:
-    """Fraction as per cent with its interval, ``44.2 (35.1-53.8)``; a dash where there is nothing to find."""
+    """Fraction as per cent with its interval, ``44.2 (35.1-53.8)``; a dash if there is nothing to find."""
     if isnan(estimate):
         return "-"
     limits = "no interval" if isnan(lower) else f"{percent(lower, digits)}-{percent(upper, digits)}"
@@ -46,12 +47,12 @@ def difference_with_limits(
 
 
 def duration(seconds: float) -> str:
-    """Time as people say it, to about two digits: ``8 s``, ``1 min 20 s``, ``2 h 5 min``."""
+    """Duration in words, to about two digits: ``8 s``, ``1 min 20 s``, ``2 h 5 min``."""
     whole = max(round(seconds), 0)
     if whole < 60:
         return f"{whole} s"
-    if whole < 3570:  # from there on it rounds to an hour
-        # Past ten minutes nobody asks for seconds.
+    if whole < 3570:  # longer times round to an hour
+        # Seconds do not matter after ten minutes.
         minutes, rest = divmod(whole, 60) if whole < 600 else (round(whole / 60), 0)
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(round(whole / 60), 60)
@@ -59,9 +60,9 @@ def duration(seconds: float) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markup: bool = False) -> str:
-    """Table of Markdown without a line break at its end; columns of figures but the first stand to the right.
+    """Markdown table without a line break at its end; numeric columns except the first are aligned to the right.
 
-    Cells are escaped, unless ``markup`` says that they are Markdown already.
+    Cells are escaped, unless ``markup`` is set because they already are Markdown.
     """
     header, *others = ([cell if markup else escape_markdown(cell) for cell in row] for row in (header, *rows))
     columns = list(zip(*others, strict=True))[1:] if others else [()] * (len(header) - 1)
@@ -71,7 +72,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, mark
 
 
 def escape_markdown(text: str) -> str:
-    """Text without Markdown's active characters, in one line."""
+    """Escape Markdown's active characters, and join the lines."""
     return "".join("\\" + character if character in ACTIVE else character for character in join_lines(text))
 
 
@@ -81,22 +82,22 @@ def count(number: int, thing: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that a terminal only shows: control and direction characters stand there as escapes, line ends stay."""
+    """Escape control and direction characters for a terminal; line ends stay."""
     return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text)
 
 
 def shell_word(word: str | Path) -> str:
-    """Word of a command that can be copied into a shell: quoted where need be."""
+    """Quote a word for a shell if needed."""
     text = str(word)
     if text.isprintable():
         return quote(text)
-    # Bash, zsh and ksh read escapes in $'...'; a byte that is no text stands in a name as half a surrogate pair.
+    # Bash, zsh and ksh read escapes in $'...'; a byte that is not text is half a surrogate pair in a name.
     shown = text.translate({ord("\\"): "\\\\", ord("'"): "\\'"})
     return f"$'{''.join(map(_escape_for_shell, shown))}'"
 
 
 def _escape_for_shell(character: str) -> str:
-    """Spell a character that is not printable as shells read it."""
+    """Return the shell escape of a character that is not printable."""
     if character.isprintable():
         return character
     code = ord(character)
@@ -110,7 +111,7 @@ def join_lines(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-# A line of the package's own sources; a terminal shows it in at most two.
+# The line length of the package's sources; a terminal shows it in at most two lines.
 LONGEST_LINE = 120
 LONGEST_TEXT = 40
 
@@ -123,7 +124,7 @@ def short_repr(*facts: str) -> Callable[[type[Record]], type[Record]]:
     Parameters
     ----------
     *facts
-        Names of the attributes that matter, most telling first; all fields if not given.
+        Names of the attributes to show, most informative first; all fields by default.
     """
 
     def decorate(cls: type[Record]) -> type[Record]:
@@ -141,17 +142,17 @@ def short_repr(*facts: str) -> Callable[[type[Record]], type[Record]]:
 
 
 def _read_facts(record: Any, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Give names and short values of a record's attributes."""
+    """Yield the names and short values of a record's attributes."""
     for name in names or [field.name for field in fields(record)]:
         yield name, brief(getattr(record, name))
 
 
 def _facts_as_line(title: str, facts: Mapping[str, str]) -> str:
-    """Return ``Title(name=value, ...)``, with as many facts as a line holds."""
+    """Return ``Title(name=value, ...)`` with as many facts as fit into a line."""
     told: list[str] = []
     for name, value in facts.items():
         line = f"{title}({', '.join([*told, f'{name}={value}'])}"
-        # Room for what says that there is more.
+        # Leave room for the dots.
         if len(line) > LONGEST_LINE - len(", ...)"):
             return f"{title}({', '.join([*told, '...'])})"
         told.append(f"{name}={value}")
@@ -168,7 +169,7 @@ def facts_as_html(title: str, facts: Mapping[str, str]) -> str:
 
 
 def brief(value: Any) -> str:
-    """Return a value in a few characters: the shape of an array, the rows of a table, the length of a list."""
+    """Return a short form of a value: the shape of an array, the rows of a table, the length of a list."""
     if hasattr(value, "columns") and hasattr(value, "shape"):
         return f"<{value.shape[0]} rows>"
     if getattr(value, "shape", ()):
@@ -189,7 +190,7 @@ def brief(value: Any) -> str:
 
 
 def _brief_group(values: Any) -> str:
-    """Return a short group as it is, a long one by its length."""
+    """Return a short group in full, a long one by its length."""
     if not isinstance(values, Mapping) and len(values) <= LONGEST_TEXT:
         opened, closed = "()" if isinstance(values, tuple) else "[]"
         text = f"{opened}{', '.join(brief(value) for value in values)}{closed}"

@@ -1,26 +1,23 @@
-"""Every error that Overread raises on purpose, and the exit code each one gives the command.
+"""The errors that Overread raises, and the exit code of each.
 
 ::
 
-    OverreadError                    1   base class: catch this to catch them all
-    ├── UsageError                   2   the command line asks for something that does not exist
-    ├── MissingExtraError            2   also an ImportError: needs an optional package that is not installed
-    ├── InvalidInputError            4   also a ValueError: data that cannot be used as it is
-    │   ├── InputTypeError           4   also a TypeError: a value of a kind that has no meaning here
-    │   ├── TableError               4   a table's file, row or column
-    │   ├── FormatError              4   a file that is not what its format promises
-    │   ├── ImageError               4   an image file that cannot be read, or must not be believed
-    │   └── ModelFileError           4   a saved model that is damaged, or from another schema
-    ├── StorageError                 5   no space, no permission, a device that fails
-    ├── NotConvergedError            6   a fit that was asked to converge and did not
-    ├── FitError                     6   a model of a study that could not be fitted
-    ├── LeakageError                 7   the same patient or pixels in two splits
-    └── LockedError                  8   another run holds the study
+    OverreadError                    1   base class: catch this to catch them all ├── UsageError
+    2   a mistake in the command line ├── MissingExtraError            2   also an ImportError: needs an
+    optional package that is not installed ├── InvalidInputError            4   also a ValueError: data that
+    cannot be used as it is │   ├── InputTypeError           4   also a TypeError: a value of an unsuitable
+    type │   ├── TableError               4   a table's file, row or column │   ├── FormatError              4
+    a file that violates its format │   ├── ImageError               4   an image file that cannot be read or
+    trusted │   └── ModelFileError           4   a saved model that is damaged, or from another schema ├──
+    StorageError                 5   no space, no permission, or a failing device ├── NotConvergedError
+    6   a fit that was asked to converge and did not ├── FitError                     6   a model of a study
+    that could not be fitted ├── LeakageError                 7   the same patient or pixels in two splits └──
+    LockedError                  8   another run holds the study
 
-    OverreadWarning                      base class of the warnings
-    └── DataWarning                      an answer was given, but the data make it less than it seems
+    OverreadWarning                      base class of the warnings └── DataWarning                      a
+    result that is less reliable than it looks
 
-0 is success, 1 a bug, 3 "finished, with quarantined images", 130 an interrupt.
+0 is success, 1 a bug, 3 "finished, but images were skipped", 130 an interrupt.
 """
 
 from __future__ import annotations
@@ -49,13 +46,13 @@ __all__ = [
 
 
 class OverreadError(Exception):
-    """Base class of all errors that Overread raises on purpose."""
+    """Base class of all errors that Overread raises."""
 
     exit_code: ClassVar[int] = 1
 
 
 class UsageError(OverreadError):
-    """The command line asks for something that does not exist."""
+    """A mistake in the command line."""
 
     exit_code = 2
 
@@ -66,22 +63,22 @@ EXTRAS = {
     "cluster": ("Dask", ("dask", "distributed")),
     "onnx": ("ONNX", ("onnx",)),
 }
-"""What each extra of the installation adds, in words, and its packages."""
+"""What each optional extra adds, and its packages."""
 
 
 class MissingExtraError(OverreadError, ImportError):
-    """The job needs an optional package that is not installed; the message says how to install it."""
+    """An optional package is not installed; the message says how to install it."""
 
     exit_code = 2
 
     @staticmethod
     def say(job: str, extra: str) -> str:
-        """Return the message: what the job needs, and the line that installs it."""
+        """Return the message: what the job needs, and the command that installs it."""
         return f"{job} needs {EXTRAS[extra][0]}: pip install 'overread[{extra}]'"
 
 
 def require_extra(extra: str, job: str) -> None:
-    """Refuse a job before it begins where a package of the extra is missing."""
+    """Refuse a job at its start if a package of the extra is missing."""
     try:
         for package in EXTRAS[extra][1]:
             import_module(package)
@@ -90,35 +87,35 @@ def require_extra(extra: str, job: str) -> None:
 
 
 def find_extra(error: ModuleNotFoundError) -> str | None:
-    """Return the extra that has the missing package; None for a package of the core."""
+    """Return the extra with the missing package; None for a required package."""
     package = (error.name or "").partition(".")[0]
     return next((extra for extra, (_, packages) in EXTRAS.items() if package in packages), None)
 
 
 class InvalidInputError(OverreadError, ValueError):
-    """Input that cannot be used as it is; the message names the place and the remedy."""
+    """Input that cannot be used as it is; the message says where the problem is and what to do."""
 
     exit_code = 4
 
 
 class InputTypeError(InvalidInputError, TypeError):
-    """A value of a kind that has no meaning here: text for a number, a sparse matrix for a dense one."""
+    """A value of an unsuitable type, such as text instead of a number or a sparse instead of a dense matrix."""
 
 
 class TooLittleMemoryError(InvalidInputError):
-    """``memory_mb`` does not do for a fit."""
+    """``memory_mb`` is too low for a fit."""
 
 
 class TableError(InvalidInputError):
-    """A problem in a table; the message names file, row, column and remedy."""
+    """A problem in a table; the message names file, row and column and says what to do."""
 
 
 class FormatError(InvalidInputError):
-    """A file that is not what its format promises."""
+    """A file that violates its format."""
 
 
 class ImageError(InvalidInputError):
-    """An image file that cannot be read or must not be believed; the message holds nothing about the patient."""
+    """An image file that cannot be read or trusted; the message contains nothing about the patient."""
 
 
 class ModelFileError(InvalidInputError):
@@ -126,26 +123,26 @@ class ModelFileError(InvalidInputError):
 
 
 class StorageError(OverreadError):
-    """No space, no permission, or a device that fails."""
+    """No space, no permission, or a failing device."""
 
     exit_code = 5
 
 
 class NotConvergedError(OverreadError):
-    """A fit that was asked to converge and did not."""
+    """A fit that did not converge although it was required to."""
 
     exit_code = 6
 
 
 class FitError(OverreadError):
-    """A model of a study that could not be fitted; the study goes on with its other models.
+    """A model of a study that could not be fitted; the study continues with its other models.
 
     Parameters
     ----------
     model
         Name of the model.
     reason
-        What its fit said.
+        Message of the failed fit.
     """
 
     exit_code = 6
@@ -168,8 +165,8 @@ class LockedError(OverreadError):
 
 
 class OverreadWarning(UserWarning):
-    """Base class of all warnings that Overread gives on purpose."""
+    """Base class of all warnings that Overread gives."""
 
 
 class DataWarning(OverreadWarning):
-    """An answer was given, but the data make it less than it seems."""
+    """The data make a result less reliable than it looks."""

@@ -51,7 +51,7 @@ def test_a_study_names_its_images(run, folder):
         (["--mm-per-px", "-1", "-o", "x.csv"], 2, "--mm-per-px"),
         (["--limit", "0", "-o", "x.csv"], 2, "--limit"),
         (["-o", "x.txt"], 2, ".csv or .parquet"),
-        (["-o", "{folder}/images.csv"], 2, "is one of the files to read"),
+        (["-o", "{folder}/images.csv"], 2, "is an input file"),
         ([], 2, "needs --output or -o"),
     ],
 )

@@ -55,7 +55,7 @@ def test_readings_are_asked_for(run, tmp_path, capsys):
     write(tmp_path)
     (tmp_path / "readings.csv").unlink()
     assert run(["check", tmp_path, "--skip-files"]) == 4
-    assert "there is no readings table" in capsys.readouterr().out
+    assert "the readings table is missing" in capsys.readouterr().out
     assert run(["check", tmp_path, "--skip-files", "--derive-readings"]) == 0
 
 

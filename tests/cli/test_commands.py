@@ -54,7 +54,7 @@ def test_a_file_may_be_called_out(capsys, tmp_path, monkeypatch):
 )
 @pytest.mark.parametrize("seed", ["-1", str(2**32)])
 def test_a_seed_out_of_range_is_a_mistake_in_use(refused, command, seed):
-    assert f"--seed {seed}: need a whole number from 0" in refused([*command, "--seed", seed], 2)
+    assert f"--seed {seed}: give a whole number from 0" in refused([*command, "--seed", seed], 2)
 
 
 def test_an_input_is_not_overwritten_by_any_of_its_names(tmp_path):
@@ -63,7 +63,7 @@ def test_an_input_is_not_overwritten_by_any_of_its_names(tmp_path):
     (tmp_path / "link.png").symlink_to(image)
     refuse_to_overwrite([image], [tmp_path / "b.png"])
     for name in ("a.png", "link.png", "../" + tmp_path.name + "/a.png"):
-        with pytest.raises(UsageError, match="is one of the files to read"):
+        with pytest.raises(UsageError, match="is an input file"):
             refuse_to_overwrite([image], [tmp_path / name])
 
 
@@ -77,7 +77,7 @@ def test_a_spacing_is_one_number_or_two(text, expected):
 @pytest.mark.parametrize("text", ["", "0", "-1", "nan", "inf", "1,2,3", "a,b", "0.7,"])
 def test_other_spacings_are_refused(text):
     with pytest.raises(
-        UsageError, match=r"--mm-per-px .*: give one positive number such as 0\.143, or two as 0\.14,0\.15"
+        UsageError, match=r"--mm-per-px .*: give one positive number such as 0\.143, two such as 0\.14,0\.15"
     ):
         parse_spacing(text)
 
@@ -104,7 +104,7 @@ def test_a_table_of_images_names_them_and_wins_with_its_spacing(tmp_path):
 def test_what_cannot_be_listed_is_said(tmp_path):
     with pytest.raises(UsageError, match="nowhere"):
         list_images(tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="no image in this folder"):
+    with pytest.raises(UsageError, match="this folder contains no image"):
         list_images(tmp_path)
     (tmp_path / "images.csv").write_text("image_id\n1\n")
     with pytest.raises(TableError, match="no column path"):

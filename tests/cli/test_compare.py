@@ -73,7 +73,7 @@ def test_only_positive_images_use_the_figures_over_all_cases(answer, study):
     [
         (("both.csv", "truth.csv"), (), "how many images"),
         (("good.csv", "truth.csv"), ("--n-images", "40"), "compare needs two models"),
-        (("good.csv", "good.csv", "truth.csv"), ("--n-images", "40"), "both models are called 'good'"),
+        (("good.csv", "good.csv", "truth.csv"), ("--n-images", "40"), "both models have the name 'good'"),
     ],
 )
 def test_mistakes_get_one_line(refused, study, files, options, words):

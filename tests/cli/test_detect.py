@@ -57,7 +57,7 @@ def test_the_verdict_of_its_study_is_the_last_word(answer, run, trained, model, 
     judged = str(replace(trained.detector, verdict=verdict).write(tmp_path / "judged.json"))
     image = str(trained.dicom[0])
     assert run(["detect", judged, image, "-o", tmp_path / "a"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == f"What its study says of it: {verdict}"
+    assert capsys.readouterr().out.splitlines()[-1] == f"Verdict of its study: {verdict}"
     assert answer(["detect", judged, image, "-o", tmp_path / "b"])["verdict"] == verdict
     # A detector of before carries none, and nothing is made up.
     assert run(["detect", model, image, "-o", tmp_path / "c"]) == 0
@@ -178,13 +178,13 @@ def test_given_again_it_goes_on_to_the_same_bytes(run, trained, model, tmp_path,
         run(["detect", model, *images, *options, "-o", out])
     assert not (out / "detections.csv").exists()
     assert run(["detect", model, *images, *options, "-o", out]) == 0
-    assert "images per second; 1 were done before" in capsys.readouterr().out
+    assert "images per second; 1 were already processed" in capsys.readouterr().out
     assert len(done) == 3
     assert (out / "detections.csv").read_bytes() == (whole / "detections.csv").read_bytes()
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
     files = {path: path.read_bytes() for path in out.iterdir()}
     assert run(["detect", model, *images, *options, "-o", out]) == 0
-    assert "all images were done before" in capsys.readouterr().out
+    assert "all images were already processed" in capsys.readouterr().out
     assert {path: path.read_bytes() for path in out.iterdir()} == files
 
 
@@ -202,7 +202,7 @@ def test_where_no_image_can_be_used_nothing_is_written(run, model, tmp_path, cap
     assert not list((tmp_path / "out").iterdir())
     (tmp_path / "file").touch()
     assert run(["detect", model, tmp_path / "missing.png", "-o", tmp_path / "file"]) == 2
-    assert "is a file; --output is a folder" in capsys.readouterr().err
+    assert "is a file. Give --output a folder" in capsys.readouterr().err
 
 
 def test_bad_images_are_named_and_the_others_done(run, trained, model, tmp_path, capsys):
@@ -247,7 +247,7 @@ def test_an_input_is_never_overwritten(refused, trained, model, tmp_path):
     shutil.copy(trained.png[0], tmp_path / "a.png")
     before = path.read_bytes()
     arguments = [str(tmp_path), "--mm-per-px", "0.7", "--overlay", "-o", str(tmp_path)]
-    assert "is one of the files to read" in refused(["detect", model, *arguments], 2)
+    assert "is an input file" in refused(["detect", model, *arguments], 2)
     assert path.read_bytes() == before
 
 
@@ -315,7 +315,7 @@ def test_images_that_it_was_trained_on_are_named(answer, run, trained, tmp_path,
 
 def test_an_older_detector_does_not_know_its_images(run, trained, model, tmp_path, capsys):
     assert run(["detect", model, trained.dicom[0], "-o", tmp_path]) == 0
-    assert "It does not say which images those were" in capsys.readouterr().out
+    assert "It does not record which images those were" in capsys.readouterr().out
     assert "in_training" not in pd.read_csv(tmp_path / "detections.csv")
     assert run(["detect", model, trained.dicom[0], "-o", tmp_path, "--workers", "0"]) == 2
-    assert "--workers 0: need a whole number from 1" in capsys.readouterr().err
+    assert "--workers 0: give a whole number from 1" in capsys.readouterr().err

@@ -45,7 +45,7 @@ def test_people_see_words_first_and_formulas_on_demand(run, trained, model, foun
     assert formula not in plain
     assert formula in exact
     assert "more features" in plain
-    assert "an average candidate of training" in plain
+    assert "an average candidate in training" in plain
 
 
 def test_it_says_whether_the_candidate_is_shown(run, trained, model, found, capsys):

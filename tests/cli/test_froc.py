@@ -79,9 +79,9 @@ def test_numbers_of_a_csv_study(study, capsys):
 def test_the_number_of_images_is_never_guessed(study, capsys):
     files = (str(study / "found.csv"), str(study / "truth.csv"))
     assert main(["froc", *files, *QUICK]) == 2
-    assert "how many images were read? The files name 30" in capsys.readouterr().err
+    assert "how many images did the detector read? The files name 30" in capsys.readouterr().err
     assert main(["froc", *files, "--n-images", "29", *QUICK]) == 2
-    assert "name 30 images already" in capsys.readouterr().err
+    assert "already name 30 images" in capsys.readouterr().err
     assert main(["froc", *files, "--n-images", "99999999999"]) == 2
     assert "more than 10,000,000 images" in capsys.readouterr().err
     assert main(["froc", *files, "--n-images", "30", "--images", str(study / "images.csv")]) == 2
@@ -233,7 +233,7 @@ def test_no_detections_and_no_lesions_have_defined_values(study, capsys):
     assert healthy["models"][0]["points"][0]["gt_sensitivity"]["estimate"] is None
     assert healthy["models"][0]["figures_of_merit"] == []
     assert main(["froc", str(study / "found.csv"), str(study / "healthy.csv"), *map(str, images)]) == 0
-    assert "0 GTs to find" in capsys.readouterr().out
+    assert "0 objects to find" in capsys.readouterr().out
 
 
 def test_patient_ids_are_all_there_or_not_at_all(study, capsys):
@@ -291,7 +291,7 @@ def test_ids_written_differently_are_joined_or_noticed(run, tmp_path, capsys, na
         ["froc", str(tmp_path / "d.csv"), str(tmp_path / "t.csv"), "--n-images", "3", "--n-shifts", "0"]
     )
     assert code == 0
-    assert ("'b.png' there and 'a' in the truth" in capsys.readouterr().err) != joined
+    assert ("'b.png' in the detections and 'a' in the truth" in capsys.readouterr().err) != joined
 
 
 def test_every_rule_parameter_and_every_choice_is_an_option_with_its_default():
@@ -372,7 +372,7 @@ COMPARED = {
 }
 PRINTED = {
     "froc": """\
-10 images (from images.csv), 4 GTs to find in 3 of them; 2 single-reader GTs, candidates on them: ignore
+10 images (from images.csv), 4 objects to find in 3 of them; 2 single-reader objects, candidates on them: ignore
 Hit: centre near
 [soft]
 
@@ -381,9 +381,10 @@ Hit: centre near
  0.5 (0.40)       0.25  50.0 (20.0-80.0)            -          100.0
 
 sensitivities in per cent with 95 % intervals; FP/image: the target,
-and what the threshold gives
+and (in brackets) the value at the threshold
 AFROC 0.700 (no interval)
-The same, candidates on single-reader GTs counted as false positives
+The same, candidates on single-reader objects counted as false
+positives
 
    FP/image  threshold              GT        image  GT of reached
  ──────────────────────────────────────────────────────────────────
@@ -391,8 +392,8 @@ The same, candidates on single-reader GTs counted as false positives
 
 """,
     "locked": """\
-b1 on 10 images with 4 GTs, at the threshold that l.json locked at today (checksum cccccccccccc)
-The lock is for the scores 'soft': is this the same model?
+b1 on 10 images with 4 objects, at the threshold of l.json, locked at today (checksum cccccccccccc)
+The threshold was locked for the scores 'soft'. Check that this is the same model.
 
  threshold  FP/image when locked     induced FP/image    GT sensitivity  image sensitivity
  ──────────────────────────────────────────────────────────────────────────────────────────
@@ -401,7 +402,7 @@ The lock is for the scores 'soft': is this the same model?
 per cent, 95 % intervals, threshold fixed
 """,
     "comparison": """\
-10 images (from images.csv), 4 GTs to find in 3 of them; 2 single-reader GTs, candidates on them: ignore
+10 images (from images.csv), 4 objects to find in 3 of them; 2 single-reader objects, candidates on them: ignore
 Hit: centre near
 [p] minus of
 

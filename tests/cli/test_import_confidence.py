@@ -169,4 +169,4 @@ def test_json_min_gives_one_mark_a_region(tmp_path, capsys, tied):
     marks = read_folder(tmp_path / "study").marks
     assert len(marks) == 1
     assert ("confidence" in marks) == tied
-    assert ("does not tie to a region" in capsys.readouterr().err) == (not tied)
+    assert ("does not link to a region" in capsys.readouterr().err) == (not tied)

@@ -151,8 +151,8 @@ def test_a_reading_of_shapes_that_are_not_read_stays_out(study, capsys, write, r
     assert main(["import", *write(study.parent), *options, "--output", str(study)]) == 0
     assert readings_of(study) == EXPECTED
     said = capsys.readouterr().err
-    assert "1 readings that hold nothing else" in said
-    assert ("1 readings stay out, such as that of image 'case2' by reader 'A'" in said) == bool(rule)
+    assert "1 readings with nothing else" in said
+    assert ("1 readings are skipped, such as that of image 'case2' by reader 'A'" in said) == bool(rule)
 
 
 @pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
@@ -182,7 +182,7 @@ def test_a_second_annotation_without_shapes_does_not_bring_it_back(tmp_path, fir
     path = tmp_path / "tasks.json"
     task = {"id": 1, "data": {"image": "x.png"}, "annotations": [both[first], both[1 - first]]}
     path.write_text(json.dumps([task]))
-    with pytest.warns(UserWarning, match="1 readings that hold nothing else"):
+    with pytest.warns(UserWarning, match="1 readings with nothing else"):
         found = read_marks(path, mm_per_px=0.7)
     assert found.readings.empty
     assert found.left_out == {("x.png", "A")}
@@ -212,7 +212,7 @@ def test_a_reading_that_keeps_only_shapes_that_are_not_read_stays_out(tmp_path, 
     assert main(["import", *arguments, "--output", str(study)]) == 0
     assert readings_of(study) == {("case2", "A"), ("case3", "A")}
     assert read_folder(study).marks["image_id"].tolist() == ["case3"]
-    assert "left out 1 readings that hold shapes that are not read" in capsys.readouterr().err
+    assert "skipped 1 readings that have shapes that are not imported" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_one_reader_in_two_spellings_is_a_question(take, tmp_path, one, other):
     file = write_sheet(tmp_path / "m.csv", one, other)
     code, said, _ = take(file, *SHEET)
     assert code == 4
-    assert "are one name, and count as 2 readers" in said
+    assert "are the same name, and count as 2 readers" in said
     assert "--reader-names" in said
     # The answers that the question names: one reader, or two with other names.
     code, _, readers = take(file, *SHEET, "--reader-names", f"{other}=R")
@@ -108,7 +108,7 @@ def test_files_of_one_reader_in_two_spellings_and_formats(take, tmp_path):
         (tmp_path / f"{name}.xml").write_text(CVAT.format(name))
     code, said, _ = take("--reader", f"1={tmp_path / 'a.xml'}", "--reader", f"1.0={tmp_path / 'b.xml'}")
     assert code == 4
-    assert "'1' and '1.0' are one name" in said
+    assert "'1' and '1.0' are the same name" in said
     names = {"a": COMPOSED, "b": DECOMPOSED}
     told = [
         part for name, reader in names.items() for part in ("--reader", f"{reader}={tmp_path / name}.xml")
@@ -133,7 +133,7 @@ def test_tables_of_a_study_are_refused(tmp_path, capsys, monkeypatch, one, other
     for command in (["check", "--skip-files"], ["merge"], ["readers"]):
         assert main([command[0], str(tmp_path), *command[1:]]) == 4
         said = capsys.readouterr()
-        assert "are one name" in " ".join((said.out + said.err).split()), command
+        assert "are the same name" in " ".join((said.out + said.err).split()), command
 
 
 def test_an_image_is_found_however_its_accents_are_coded(take, tmp_path):
@@ -150,4 +150,4 @@ def test_two_codings_of_one_image_are_refused(tmp_path, capsys):
     file.write_text(file.read_text().replace("a,R", f"{COMPOSED},R").replace("b,R", f"{DECOMPOSED},R"))
     told = ["--unit", "px", "--all-read-all", "--mm-per-px", "0.5", "--output", str(tmp_path / "study")]
     assert main(["import", str(file), *told]) == 4
-    assert "show the same name" in capsys.readouterr().err
+    assert "look the same" in capsys.readouterr().err

@@ -254,8 +254,8 @@ def test_forty_large_marks_are_one_line_in_every_command(take, tmp_path, capsys,
         lines[command[0]] = told.out + told.err
     for command, text in lines.items():
         words = " ".join(text.split())
-        assert words.count("of its image when doubled") == 1, command
+        assert words.count("of its image as a full axis") == 1, command
     assert "and 39 more like it" in lines["import"]
     assert main(["check", study, "--skip-files", "--json"]) == 0
     problems = json.loads(capsys.readouterr().out)["problems"]
-    assert sum("of its image when doubled" in problem["message"] for problem in problems) == 40
+    assert sum("of its image as a full axis" in problem["message"] for problem in problems) == 40

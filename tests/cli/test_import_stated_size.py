@@ -145,7 +145,7 @@ def test_a_size_that_is_no_scaled_copy_is_refused_by_name(study, capsys, write, 
     assert import_into(study, *write(study.parent, size)) == 4
     said = capsys.readouterr().err
     assert "'case1" in said
-    assert f"has 500 x 610 px, and the file states {size[0]} x {size[1]}" in said
+    assert f"has 500 x 610 px, but the file states {size[0]} x {size[1]}" in said
     assert not (study / "marks.csv").exists()
 
 
@@ -199,7 +199,7 @@ def test_scale_works_for_every_format_in_pixels_and_is_refused_where_lengths_are
     for write, code in ((label_studio, 2), (sheet_in_percent, 4), (cvat, 4)):
         arguments = write(study.parent, (250, 305))
         assert import_into(study, *arguments, "--scale", "2", "--overwrite") == code
-        assert "leave --scale out" in capsys.readouterr().err
+        assert "Remove --scale" in capsys.readouterr().err
     for text in ("0", "-1", "1/0", "half", "nan"):
         assert import_into(study, *cvat(study.parent, SIZE), "--scale", text) == 2
 
@@ -251,7 +251,7 @@ def test_boxes_of_fractions_are_not_taken_for_pixels(study, capsys):
     path = study.parent / "coco.json"
     path.write_text(path.read_text().replace('"width": 1.0, "height": 1.0', '"width": 500, "height": 610'))
     assert import_into(study, *arguments) == 4
-    assert "are they fractions of its width and height?" in capsys.readouterr().err
+    assert "Are they fractions of its width and height?" in capsys.readouterr().err
     assert not (study / "marks.csv").exists()
 
 

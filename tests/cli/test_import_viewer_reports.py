@@ -177,8 +177,8 @@ def test_lines_beside_an_ellipse_measure_it(tmp_path):
         ([("POLYLINE", [100, 200, 140, 200])], "POLYLINE with 2 points"),
         ([("POLYLINE", [100, 200, 140, 200]), ("POLYLINE", [120, 190, 120, 210])], "POLYLINE with 2 points"),
         ([("POINT", [100, 200])], "POINT with 1 points"),
-        ([(None, [])], "holds no shape"),
-        ([], "holds no shape"),
+        ([(None, [])], "has no shape"),
+        ([], "has no shape"),
     ],
 )
 def test_a_group_without_a_shape_is_an_error_and_no_negative_reading(tmp_path, capsys, measures, words):

@@ -124,7 +124,7 @@ def test_what_0_2_wrote_of_a_file_that_the_table_does_not_list_is_not_a_drop(fol
 
 def test_a_table_that_cannot_be_used(folder, capsys):
     cases = {
-        "x,mm_per_px_x,mm_per_px_y\na.png,1,1\n": "row 1: no column names the images",
+        "x,mm_per_px_x,mm_per_px_y\na.png,1,1\n": "row 1: no column identifies the images",
         "file,mm_per_px_x,mm_per_px_y\na.png,1,1\na.png,2,2\n": "row 3, column file: 'a.png' is there twice",
         "file,mm_per_px_x,mm_per_px_y\na.png,1,wide\n": "row 2, column mm_per_px_y",
         "file,mm_per_px_x,mm_per_px_y\nz.png,1,1\n": "lists none of the 3 image files",

@@ -39,7 +39,7 @@ def test_a_table_of_foreign_images_is_refused(read, tmp_path):
     code, said = read(study, "--detector", str(table))
     assert code == 4
     assert "d.csv" in said
-    assert "6 images that the study has not, such as 'IMG_1'" in said
+    assert "6 images not in the study, such as 'IMG_1'" in said
     assert "case0" in said
     # Nothing is half done: the room still opens without, and takes the right table.
     assert read(study)[0] in (None, 0)
@@ -53,13 +53,13 @@ def test_a_table_of_before_an_image_was_dropped_is_taken(read, tmp_path):
     assert main(["init", str(study), "--drop", "case5"]) in (None, 0)
     code, said = read(study, "--detector", str(table))
     assert code in (None, 0)
-    assert "d.csv: has detections of images that were left out of the study (1); they are not used" in said
+    assert "d.csv: has detections of 1 images that are skipped in the study; they are not used" in said
     assert "1.00 marks per image here (5 in 5 images)." in said
     strange = write_detections(tmp_path / "e.csv", [(name, 20, 30) for name in [*SIX, "case6"]])
     other = make_study(tmp_path / "other", 6)
     main(["init", str(other), "--drop", "case5"])
     code, said = read(other, "--detector", str(strange))
-    assert (code, "1 images that the study has not, such as 'case6'" in said) == (4, True)
+    assert (code, "1 images not in the study, such as 'case6'" in said) == (4, True)
 
 
 def test_a_room_of_version_0_2_is_not_said_to_know_no_threshold(read, trained, study, tmp_path):

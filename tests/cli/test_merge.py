@@ -45,7 +45,7 @@ def test_merge_does_not_write_over_the_marks(study, capsys):
     for name in ("marks.csv", "readings.parquet"):
         before = (study / name).read_bytes()
         assert run(["merge", str(study), "--output", str(study / name)]) == 2
-        assert "is one of the files to read" in capsys.readouterr().err
+        assert "is an input file" in capsys.readouterr().err
         assert (study / name).read_bytes() == before
 
 
@@ -201,7 +201,7 @@ def test_merge_shows_what_held_out_readers_say_of_thresholds(answer, tmp_path, c
     write_copies(tmp_path, jitter=1.5)
     assert run(["merge", str(tmp_path)]) == 0
     told = capsys.readouterr().out
-    assert "Held-out readers would choose t0 = " in told
+    assert "The held-out readers support t0 = " in told
     assert "0.63 (used)" in told
     found = answer(["merge", str(tmp_path), "--method", "linkage"])["thresholds"]
     assert found["option"] == "linkage_iou"

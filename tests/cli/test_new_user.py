@@ -72,7 +72,7 @@ def test_spacings_by_file_name_reach_uploaded_images(study):
 
 def test_what_an_import_leaves_out_is_said(capsys, study):
     told = capsys.readouterr().err
-    for part in ("1 tasks without annotations", "1 cancelled annotations", "1 box (count with --boxes)"):
+    for part in ("1 tasks without annotations", "1 cancelled annotations", "1 box (import with --boxes)"):
         assert part in told
     assert "--boxes" in told
 
@@ -103,7 +103,7 @@ def test_init_takes_pixels_that_are_not_square(run, folder):
 def test_check_says_once_that_the_files_are_elsewhere(answer, study):
     problems = answer(["check", study])["problems"]
     assert len(problems) == 1
-    assert "not one of 2 files is there" in problems[0]["message"]
+    assert "none of 2 files exists" in problems[0]["message"]
     assert "overread init" in problems[0]["remedy"]
 
 
@@ -141,13 +141,13 @@ def test_merged_marks_are_drawn_over_the_studys_own_pixels(run, study, capsys):
         (["check", "FILE"], "is a file, not a folder"),
         (["init", "FILE"], "is a file, not a folder"),
         (["candidates", "FILE", "-o", "c.csv"], "is a file, not a folder"),
-        (["candidates", "EMPTY", "-o", "c.csv"], "no image in this folder"),
+        (["candidates", "EMPTY", "-o", "c.csv"], "this folder contains no image"),
         (["show", "EMPTY", "-o", "x.png"], "is a folder; give one image file"),
         (["import", "EMPTY", "--mm-per-px", "0.7", "-o", "OUT"], "a folder without marks.csv"),
         (["import", "FILE", "-o", "OUT"], "--mm-per-px"),
         (["import", "FILE"], "import needs --output or -o"),
         (["show", "-o", "x.png"], "show needs IMAGE"),
-        (["features", "exlain"], "nothing here takes 'exlain'"),
+        (["features", "exlain"], "unexpected argument 'exlain'"),
         (["froc", "SPACINGS", "SPACINGS"], "ground truth needs a place"),
     ],
 )

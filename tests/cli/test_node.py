@@ -148,14 +148,14 @@ def test_the_status_as_text_json_and_table(run, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["--status"], 2, "no node has worked here"),
+        (["--status"], 2, "no node has used this folder"),
         ([], 2, "needs a DETECTOR and --destination"),
         (["detector.json", "--destination", "PACS"], 2, "AE@HOST:PORT"),
         (["detector.json", "--destination", "P@127.0.0.1:1", "--host", "0.0.0.0"], 2, "--callers"),
         (["detector.json", "--destination", "P@127.0.0.1:1", "--ae-title", "X" * 17], 2, "--ae-title"),
         (["detector.json", "--destination", "P@127.0.0.1:1", "--largest-mb", "0"], 2, "--largest-mb"),
         (["detector.json", "--destination", "P@127.0.0.1:1"], 4, "detector.json: there is no such file"),
-        (["--json", "--table", "x.csv"], 2, "belong to --status"),
+        (["--json", "--table", "x.csv"], 2, "need --status"),
     ],
 )
 def test_mistakes_get_one_line(run, tmp_path, capsys, options, code, words):

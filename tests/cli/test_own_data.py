@@ -34,7 +34,7 @@ def test_from_files_to_a_sound_study_in_three_commands(files, capsys, kind):
     told = capsys.readouterr()
     assert "DICOMDIR, the index of a medium" in told.out
     assert "decimal commas" in told.out if kind == "csv" else "Notizen" not in told.out
-    assert "left out 1 marks of 1 images outside the study: 'CXR_019.dcm' (" in told.err
+    assert "skipped 1 marks on 1 images outside the study: 'CXR_019.dcm' (" in told.err
     found = read_folder(folder)
     assert len(found.images) == 16
     assert len(found.readings) == 48
@@ -81,7 +81,7 @@ def test_a_dry_run_shows_and_writes_nothing(run, files, capsys):
     assert run(["import", csv, "--output", out, *told]) == 0
     said = capsys.readouterr()
     assert "Breite" in said.out
-    assert "an image that nobody marked may be missing" in said.err
+    assert "images without marks may be missing" in said.err
     assert not out.exists()
 
 

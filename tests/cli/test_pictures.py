@@ -87,7 +87,7 @@ def test_report_joins_the_groups_again(refused, run, field_study, tmp_path):
     assert run(["report", root, "-o", tmp_path / "again.html"]) == 0
     assert (tmp_path / "again.html").read_bytes() == (root / "report.html").read_bytes()
     for option in (["--figures", tmp_path / "figures"], ["--latex"]):
-        assert f"{option[0]}: name the run of one group" in refused(["report", root, *option], 2)
+        assert f"{option[0]}: give the run of one group" in refused(["report", root, *option], 2)
 
 
 def test_candidates_and_features_are_those_of_the_run(run, field_study, run_of, tmp_path, capsys):

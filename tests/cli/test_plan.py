@@ -78,7 +78,7 @@ def as_row(share, size):
 
 
 def spoken(size):
-    return f"{size.gts:,} golden objects in {size.images:,} images of {size.patients:,} patients"
+    return f"{size.gts:,} consensus objects in {size.images:,} images of {size.patients:,} patients"
 
 
 def test_one_model_of_a_run_in_sentences(plan, models):
@@ -86,16 +86,16 @@ def test_one_model_of_a_run_in_sentences(plan, models):
     told = " ".join(plan("folder").split())
     rows = " ".join(as_row(width, pilot.size_for(width)) for width in SIZES)
     assert told.startswith(
-        f"soft finds {100 * pilot.estimate:.1f} % of the golden objects at 0.5 FP per image, 95 % interval "
-        f"{100 * pilot.lower:.1f} to {100 * pilot.upper:.1f} %: half-width {100 * pilot.half_width():.3g} points. "
-        f"That rests on {spoken(pilot.size)}, unseen by the models; the golden objects are worth "
-        f"{pilot.worth:.0f} independent ones (design effect {pilot.design_effect:.2f}). half-width golden objects"
+        f"soft finds {100 * pilot.estimate:.1f} % of the consensus objects at 0.5 FP per image, 95 % interval "
+        f"{100 * pilot.lower:.1f} to {100 * pilot.upper:.1f} %, half-width {100 * pilot.half_width():.3g} points. "
+        f"This is based on {spoken(pilot.size)}, unseen by the models; the consensus objects are equivalent to "
+        f"{pilot.worth:.0f} independent ones (design effect {pilot.design_effect:.2f}). half-width consensus objects"
     )
     assert rows in told
     assert told.endswith(
-        f"allows, a half-width of 5 points takes {spoken(pilot.cautious_size_for(0.05))}. Assumed: patients, images "
-        "and golden objects in the same mix, the same model. These are sizes of the test set alone; what the model "
-        "learns from comes on top."
+        f"interval, a half-width of 5 points needs {spoken(pilot.cautious_size_for(0.05))}. Assumed: the same mix of "
+        "patients, images and consensus objects, and the same model. These are sizes of the test set alone, without "
+        "training images."
     )
     assert "first guess" not in told
 
@@ -116,7 +116,7 @@ def test_a_locked_threshold_for_images(plan, models):
     assert told["threshold"] == threshold
     assert told["planned"]["half_width"] == pytest.approx(pilot.half_width(images=900))
     assert told["planned"]["size"]["images"] == 900
-    assert "images with a golden object at the threshold" in (said := plan(*words))
+    assert "images with a consensus object at the threshold" in (said := plan(*words))
     assert "900 images" in said
 
 
@@ -125,7 +125,7 @@ def test_two_models(plan, models):
     both = ("folder", "--compare", "soft", "b1")
     told = " ".join(plan(*both, "--difference", "0.05", "--power", "0.9", "--images", "500").split())
     size = spoken(pilot.size_for_power(0.05, power=0.9))
-    assert f"To find a difference of 5 points with a power of 0.9 takes {size}." in told
+    assert f"To detect a difference of 5 points with a power of 0.9, you need {size}." in told
     assert f"powers: {pilot.power(0.05, images=500):.2f} for 5 points" in told
     table = " ".join(plan(*both).split())
     assert " ".join(as_row(width, pilot.size_for(width)) for width in SIZES) in table
@@ -138,7 +138,7 @@ def test_two_models(plan, models):
 def test_a_small_pilot_is_called_one(plan, models, monkeypatch):
     monkeypatch.setitem(models, "soft", replace(CLUSTERED, n_patients=8).draw(0)[0])
     told = plan("folder")
-    assert "take the sizes as a first guess" in told
+    assert "Take the sizes as a first guess" in told
     assert "patients  " not in told  # no patient ids: images stand for them
 
 
@@ -147,8 +147,8 @@ def test_without_a_run(plan):
     options = "--sensitivity 0.7 --golden-per-image 0.3 --half-width 0.05 --design-effect 1.3"
     assert plan(*options.split()) == (
         "Expected: a sensitivity of 70.0 % and a design effect of 1.3.\n"
-        f"A half-width of 5 points takes {n} golden objects in {-(-n * 10 // 3):,} images.\n"
-        "These are sizes of the test set alone. A run measures what is assumed here: overread plan RUN\n"
+        f"A half-width of 5 points needs {n} consensus objects in {-(-n * 10 // 3):,} images.\n"
+        "These are sizes of the test set alone. To use measured values, plan from a run: overread plan RUN\n"
     )
     told = json.loads(plan("--sensitivity", "0.7", "--difference", "0.05", "--disagree", "0.2", "--json"))
     found = gts_needed(0.7, 0.75, discordant=0.2)
@@ -159,14 +159,14 @@ def test_without_a_run(plan):
 def test_a_reader_study_from_components(plan):
     """RJafroc's answer for the VanDyke study: 6 readers need 251 cases."""
     assert plan("--readers", "6", *COMPONENTS, "--difference", "0.043800322", "--cases", "111") == (
-        "6 readers, from a pilot of 114 cases; to speak of other readers and other cases. Widths and differences are "
-        "in units of the figure of merit.\n"
-        "To find a difference of 0.0438003 with a power of 0.8 takes 251 cases.\n"
+        "6 readers, from a pilot of 114 cases; generalizing to other readers and other cases. Widths and differences "
+        "are in units of the figure of merit.\n"
+        "To detect a difference of 0.0438003 with power 0.8, you need 251 cases.\n"
         "111 cases give a half-width of 0.0415, and these powers: 0.55 for 0.0438.\n"
-        "Assumed: cases with and without lesions in the pilot's proportion, readers and modalities like its own.\n"
+        "Assumed: cases with and without lesions in the pilot's proportion, and similar readers and modalities.\n"
     )
     table = plan("--readers", "5", *COMPONENTS)
-    assert "a difference of 0.03 with a power of 0.8 takes more readers" in table
+    assert "a difference of 0.03 with power 0.8, you need more readers" in table
 
 
 def test_a_reader_study_from_tables(plan, tmp_path):
@@ -196,23 +196,27 @@ def test_a_reader_study_from_tables(plan, tmp_path):
     [
         ([], "given: none", 2),
         (["folder", "--sensitivity", "0.7"], "given: RUN, --sensitivity", 2),
-        (["folder", "--design-effect", "2"], "--design-effect goes with --sensitivity", 2),
-        (["folder", "--cases", "20"], "--cases goes with --readers", 2),
+        (["folder", "--design-effect", "2"], "--design-effect needs --sensitivity", 2),
+        (["folder", "--cases", "20"], "--cases needs --readers", 2),
         (["folder", "--model", "x"], "no model 'x'; it has soft, b1", 2),
-        (["folder", "--difference", "0.05"], "--difference does not go with one model", 2),
+        (["folder", "--difference", "0.05"], "--difference cannot be combined with one model", 2),
         (["folder", "--compare", "soft", "soft"], "both models are 'soft'", 2),
-        (["folder", "--compare", "soft", "b1", "--locked"], "--locked does not go with --compare", 2),
+        (["folder", "--compare", "soft", "b1", "--locked"], "--locked cannot be combined with --compare", 2),
         (["folder", "--half-width", "5"], "half_width=5.0", 4),
         (["folder", "--images", "-3"], "images=-3", 4),
-        (["--sensitivity", "0.7", "--images", "30"], "--images goes with RUN", 2),
-        (["--sensitivity", "0.7", "--fp", "2"], "--fp goes with RUN", 2),
+        (["--sensitivity", "0.7", "--images", "30"], "--images needs RUN", 2),
+        (["--sensitivity", "0.7", "--fp", "2"], "--fp needs RUN", 2),
         (["--sensitivity", "0.7", "--golden-per-image", "0"], "golden_per_image=0.0", 4),
         (["--sensitivity", "1.7"], "sensitivity=1.7", 4),
         (["--readers", "5"], "--readers needs the pilot", 2),
         (["--readers", "5", *COMPONENTS[:4]], "--readers needs the pilot", 2),
-        (["--readers", "5", *COMPONENTS, "--compare", "soft", "b1"], "--compare goes with RUN", 2),
-        (["folder", "--compare", "soft", "b1", "--model", "b1"], "--model does not go with --compare", 2),
-        (["--readers", "1", *COMPONENTS], "plan at least two", 4),
+        (["--readers", "5", *COMPONENTS, "--compare", "soft", "b1"], "--compare needs RUN", 2),
+        (
+            ["folder", "--compare", "soft", "b1", "--model", "b1"],
+            "--model cannot be combined with --compare",
+            2,
+        ),
+        (["--readers", "1", *COMPONENTS], "Plan at least two", 4),
         (["folder", "--seed", "-1"], "--seed -1", 2),
     ],
 )

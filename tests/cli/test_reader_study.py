@@ -29,13 +29,13 @@ def test_a_page_and_a_table_are_written(study, tmp_path, capsys):
     assert "wAFROC differs by +0.375" in out
     page = (study / "reading/reader_study.html").read_text()
     assert "3 of 4" in page
-    assert "nodules that were put into the simulated images" in page
+    assert "the nodules in the simulated images" in page
     assert (tmp_path / "readers.csv").read_text().count("Anna") == 2
 
 
 def test_mistakes_are_told(study, tmp_path, capsys):
     assert main(["reader-study", str(tmp_path)]) == 2
-    assert "there is no reading room here" in capsys.readouterr().err
+    assert "has no reading room" in capsys.readouterr().err
     assert main(["reader-study", str(study), "--truth", str(tmp_path / "none.csv")]) == 4
     assert "none.csv" in capsys.readouterr().err
     assert main(["reader-study", str(study), "-o", str(study / "images.csv")]) == 2

@@ -27,7 +27,7 @@ def test_a_design_becomes_a_page_and_says_how_to_spend(tmp_path, capsys):
     place.write_text(DESIGN)
     assert main(["scenario", str(place), "--output", str(tmp_path / "out"), "--quiet"]) == 0
     said = capsys.readouterr().out
-    assert "What to do with about 50 readings?" in said
+    assert "How to use about 50 readings?" in said
     assert (tmp_path / "out" / "scenario.html").is_file()
     assert (tmp_path / "out" / "tables" / "budgets.csv").is_file()
 

@@ -42,8 +42,11 @@ def test_another_seed_is_refused_in_one_line(refused, folder):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--benchmark", "nih-240x3"], "does not go with --benchmark: a frozen"),
-        (["--benchmark", "nih-240x3", "--nodules", "varied"], "does not go with --benchmark: a frozen"),
+        (["--benchmark", "nih-240x3"], "cannot be combined with --benchmark: a frozen"),
+        (
+            ["--benchmark", "nih-240x3", "--nodules", "varied"],
+            "cannot be combined with --benchmark: a frozen",
+        ),
         (["--workers", "0"], "from 1"),
         (["--seed", "-1"], "--seed"),
         (["--images-csv", "t.csv"], "folder of backgrounds"),

@@ -175,5 +175,5 @@ def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
 
 def test_a_model_of_one_machine_says_so(client, problem):
     path, ids, labels = problem
-    with pytest.raises(InvalidInputError, match="fitted on one machine: leave client= out"):
+    with pytest.raises(InvalidInputError, match="fitted on one machine: Remove client="):
         RVMMIL(threshold=0.25).fit(StoredInstances(path, client=client), labels, bags=ids)

@@ -39,7 +39,7 @@ def test_workers_that_come_back_start_the_count_anew(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(waiting, "MOST_EMPTY_LOOKS", 3)
     looks = iter([False] * 6 + [True])
     wait_with_workers(Cluster(0, 0, 2, 0, -1, 2), lambda seconds: next(looks))
-    with NotedProgress(), pytest.raises(StorageError, match="has had no worker for 90 s: start some"):
+    with NotedProgress(), pytest.raises(StorageError, match=r"has had no worker for 90 s. Start workers"):
         wait_with_workers(Cluster(2, 0, 0, -1), lambda seconds: False)
 
 

@@ -62,7 +62,7 @@ def test_a_file_that_was_cut_is_refused(tmp_path, n_bytes):
     matrix = np.ones((37, 11))
     write(path, matrix)
     path.write_bytes(path.read_bytes()[:n_bytes])
-    with pytest.raises(FormatError, match=r"f\.npy: (is cut short|not a matrix)"):
+    with pytest.raises(FormatError, match=r"f\.npy: (is truncated|not a matrix)"):
         ColumnFile(path).take(np.arange(37))
 
 

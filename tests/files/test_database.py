@@ -59,7 +59,7 @@ def test_threads_wait_for_each_other(tmp_path):
 
 def test_another_version_and_another_file_are_refused(tmp_path):
     open_database(tmp_path / "a.sqlite").close()
-    with pytest.raises(FormatError, match=r"a list of names of version 1; this program reads 2"):
+    with pytest.raises(FormatError, match=r"a list of names of version 1; this Overread reads version 2"):
         open_database(tmp_path / "a.sqlite", version=2)
     (tmp_path / "b.sqlite").write_bytes(b"not a database, but long enough to look like one" * 100)
     with pytest.raises(FormatError, match="is not a list of names"):

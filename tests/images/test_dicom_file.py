@@ -270,7 +270,7 @@ def test_a_table_that_is_too_short_is_refused(twelve_bits, tmp_path):
     table = lookup(0, range(100))
     table[0].LUTDescriptor = [4096, 0, 16]
     path = save(radiograph_dataset(twelve_bits, ModalityLUTSequence=table), tmp_path / "a.dcm")
-    with pytest.raises(ImageError, match="another length"):
+    with pytest.raises(ImageError, match="the length of a look-up table"):
         read_source(path)
 
 

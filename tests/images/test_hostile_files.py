@@ -84,7 +84,7 @@ def test_truncated_pictures_are_refused(tmp_path, twelve_bits, name):
     ("content", "message"),
     [
         (b"", "empty"),
-        (b"x,y\n1,2\n", "neither DICOM, PNG, TIFF nor JPEG"),
+        (b"x,y\n1,2\n", "not a DICOM, PNG, TIFF or JPEG file"),
         (b"\x89PNG\r\n\x1a\n", "damaged"),
         (b"\xff\xd8\xff", "damaged"),
         (b"II*\0", "damaged"),
@@ -285,7 +285,7 @@ def test_a_repeated_element_is_refused(tmp_path):
     content = path.read_bytes()
     at = content.index(struct.pack("<HH2s", 0x28, 0x100, b"US"))
     path.write_bytes(content[:at] + struct.pack("<HH2sHH", 0x28, 0x10, b"US", 2, 4) + content[at:])
-    with pytest.raises(ImageError, match=r"\(0028,0010\) stands there twice"):
+    with pytest.raises(ImageError, match=r"\(0028,0010\) occurs twice"):
         read_image(path)
 
 

@@ -63,12 +63,12 @@ def test_a_study_without_readings_is_refused_with_words(tmp_path, mark_set):
     write_folder(mark_set, tmp_path)
     (tmp_path / "readings.csv").unlink()
     (tmp_path / "images.csv").unlink()
-    with pytest.raises(TableError, match="there is no readings table"):
+    with pytest.raises(TableError, match="the readings table is missing"):
         read_folder(tmp_path)
     derived = read_folder(tmp_path, derive_readings=True)
     assert derived.readings.to_dict("list") == {"image_id": ["NA", "00123"], "reader_id": ["=1+1", "R2"]}
     messages = [problem.message for problem in scan_folder(tmp_path).problems]
-    assert messages == ["there is no readings table"]
+    assert messages == ["the readings table is missing"]
     assert scan_folder(tmp_path, derive_readings=True).problems == []
 
 
@@ -88,7 +88,7 @@ def test_two_tables_of_one_kind_are_refused(tmp_path, mark_set):
             write_folder(mark_set, tmp_path, ending=ending, overwrite=overwrite)
     write_folder(mark_set, tmp_path, overwrite=True)
     (tmp_path / "marks.parquet").write_bytes(b"")
-    with pytest.raises(TableError, match="keep one"):
+    with pytest.raises(TableError, match="Keep one"):
         read_folder(tmp_path)
 
 
@@ -96,11 +96,11 @@ def test_no_folder_and_no_marks(tmp_path):
     for read in (read_folder, scan_folder):
         with pytest.raises(TableError, match="no such folder"):
             read(tmp_path / "absent")
-    with pytest.raises(TableError, match="no marks table"):
+    with pytest.raises(TableError, match="marks table is missing"):
         read_folder(tmp_path)
     assert [problem.message for problem in scan_folder(tmp_path).problems] == [
-        "there is no marks table",
-        "there is no readings table",
+        "the marks table is missing",
+        "the readings table is missing",
     ]
 
 
@@ -169,11 +169,9 @@ def test_tables_that_were_being_replaced_are_refused(tmp_path, mark_set, monkeyp
         patch.setattr(os, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
             write_folder(mark_set, tmp_path, overwrite=True)
-    with pytest.raises(
-        TableError, match=r"writes marks\.csv, readings\.csv, images\.csv was stopped in the middle"
-    ):
+    with pytest.raises(TableError, match=r"writes marks\.csv, readings\.csv, images\.csv was interrupted"):
         read_folder(tmp_path)
-    assert "was stopped in the middle" in scan_folder(tmp_path).problems[0].message
+    assert "was interrupted" in scan_folder(tmp_path).problems[0].message
     write_folder(mark_set, tmp_path, overwrite=True)
     read_folder(tmp_path)
 
@@ -204,7 +202,7 @@ def test_everybody_read_everything(found):
     pairs = cross_readings(found, ["a", "b"])
     assert pairs.to_numpy().tolist() == [["a", "R"], ["a", "S"], ["b", "R"], ["b", "S"]]
     assert len(cross_readings(found, ["a"], ["R", "S", "T"])) == 3
-    with pytest.raises(UsageError, match="marks of 'S' too"):
+    with pytest.raises(UsageError, match=r"marks by .S. too"):
         cross_readings(found, ["a"], ["R"])
 
 

@@ -49,14 +49,14 @@ def test_marks_take_the_ids_of_the_table(study):
 
 def test_what_the_study_left_out_is_counted_with_its_reason(study):
     with pytest.warns(
-        DataWarning, match=r"left out 1 marks of 1 images outside the study: 'c.dcm' \(truncated\)"
+        DataWarning, match=r"skipped 1 marks on 1 images outside the study: 'c.dcm' \(truncated\)"
     ):
         found = study.adopt(marks_on("a", "c.dcm"))
     assert found.marks["image_id"].tolist() == ["a"]
 
 
 def test_strangers_are_refused_or_dropped_on_request(study):
-    with pytest.raises(TableError, match=r"no image goes by 'd' \(2 such images\).*--drop-unknown"):
+    with pytest.raises(TableError, match=r"no image has the name 'd' \(2 such images\).*--drop-unknown"):
         study.adopt(marks_on("a", "d", "e"))
     with pytest.warns(DataWarning, match="left out 1 marks"):
         assert len(study.adopt(marks_on("a", "d"), drop_unknown=True).marks) == 1
@@ -188,5 +188,5 @@ def test_an_exact_id_wins_over_a_similar_one():
 def test_two_names_of_one_image_are_refused_in_one_file():
     names = ImageNames({"a": ""})
     assert names.find_all(["a.png", "x"]) == {"a.png": "a"}
-    with pytest.raises(TableError, match=r"'a.png' and 'x/a.dcm' both go by the id 'a'"):
+    with pytest.raises(TableError, match=r"'a.png' and 'x/a.dcm' both match the id 'a'"):
         names.find_all(["a.png", "x/a.dcm"])

@@ -101,7 +101,7 @@ def test_an_image_that_kills_alone_is_set_aside_with_the_remedy(node, tmp_path, 
     assert len(deaths) == 3
     entry = spool.ledger.find(uid)
     assert entry.state == "failed"
-    assert "3 processes with nothing but this image" in entry.reason
+    assert "3 separate processes died on this image" in entry.reason
     assert "send it again" in entry.reason
     assert entry.reason in said[-1]
     assert spool.image_path(uid).is_file()

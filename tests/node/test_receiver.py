@@ -43,7 +43,7 @@ def test_empty_connections_keep_nobody_out(start, silent, tmp_path):
     for _ in range(3 * connections.MOST_SILENT_OF_AN_ADDRESS):
         silent(port)
     assert send(write_images(tmp_path / "in", 1), port) == [0x0000]
-    assert said[0] == "127.0.0.1 opens connections and says nothing in them: the oldest was ended"
+    assert said[0] == "127.0.0.1 opens connections and sends nothing: the oldest was closed"
     assert len(said) < 10
     wait_until(lambda: servers() <= connections.MOST_SILENT_OF_AN_ADDRESS + 1)
 
@@ -53,7 +53,7 @@ def test_nor_do_those_of_many_addresses(start, silent, tmp_path):
     for number in range(30):
         silent(port, f"127.0.1.{number + 1}")
     assert send(write_images(tmp_path / "in", 1), port) == [0x0000]
-    assert said == ["too many connections in which nothing is said: the oldest was ended"]
+    assert said == ["too many silent connections: the oldest was closed"]
 
 
 @pytest.mark.parametrize("words", [b"", b"\x01", b"\x01\0\0\0\x01\0" + b"x" * 20])
@@ -64,7 +64,7 @@ def test_who_does_not_go_on_is_shown_out(start, silent, monkeypatch, words):
     while raw.recv(100):
         pass
     wait_until(lambda: servers() == 0)
-    assert [("did not go on" in line) for line in said] == ([True] if words else [])
+    assert [("stopped in the middle" in line) for line in said] == ([True] if words else [])
 
 
 def test_a_place_is_free_as_soon_as_its_peer_has_gone(start, silent, monkeypatch):
@@ -82,7 +82,7 @@ def test_one_address_does_not_get_all_places(start, monkeypatch):
     first, second, third = (connect(port) for _ in range(3))
     assert [one.is_established for one in (first, second, third)] == [True, True, False]
     assert third.is_rejected
-    assert "2 associations are open, 2 of them with that address" in said[0]
+    assert "2 associations are open, 2 of them from that address" in said[0]
     first.release()
     wait_until(lambda: servers() <= 1)
     fourth = connect(port)
@@ -148,7 +148,7 @@ def test_it_listens_on_loopback_alone(start):
         ((), {"called": "OTHER"}, "'MODALITY' was rejected: it called another AE title"),
         ((), {"calling": "ANYBODY"}, None),
         (("CT1", "MODALITY"), {}, None),
-        (("CT1",), {}, "'MODALITY' was rejected: it is not one of the callers"),
+        (("CT1",), {}, "'MODALITY' was rejected: it is not in --callers"),
     ],
 )
 def test_who_is_welcome(start, callers, call, words):
@@ -176,7 +176,7 @@ def test_another_content_under_one_uid_and_an_image_of_no_study_are_refused_and_
     port, told, said = start()
     assert send([path, changed, nameless, path], port) == [0x0000, 0x0111, 0xA900, 0x0000]
     assert sums(spool.ledger)[0] == 1
-    assert "another content" in said[0]
+    assert "other content" in said[0]
     assert "StudyInstanceUID" in said[1]
     assert len(told) == 2
 

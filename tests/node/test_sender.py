@@ -68,7 +68,7 @@ def test_a_destination_that_takes_no_states(waiting):
         archive._server.contexts = archive._server.ae.supported_contexts
         sender, said = make_sender(waiting, archive.port)
         assert sender.send() is None
-    assert "takes no documents of this kind" in said[0]
+    assert "does not accept documents of this kind" in said[0]
     assert len(archive.received) == 2
 
 

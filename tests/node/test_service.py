@@ -70,7 +70,7 @@ def test_stopped_before_sending_it_goes_on(make_node, tmp_path):
     node, said = make_node(port)
     with node:
         assert send(images, node.port) == [0x0000] * 3
-        wait_until(lambda: any("does not take documents" in line for line in said))
+        wait_until(lambda: any("does not accept documents" in line for line in said))
         assert sums(node._spool.ledger)[2] == 3
     gc.collect()
     with Archive(port=port) as archive:
@@ -151,7 +151,7 @@ def test_a_pipe_in_the_place_of_an_image_and_a_forged_uid_cost_no_other(spool, m
     worker, said = make_worker()
     assert [worker.work() for _ in range(4)] == [True, True, True, False]
     assert "a pipe" in spool.ledger.find(first).reason
-    assert spool.ledger.find("../../victim").reason == "'../../victim' is no UID"
+    assert spool.ledger.find("../../victim").reason == "'../../victim' is not a UID"
     assert spool.ledger.find(second).state == "answered"
     assert len(said) == 2
 
@@ -177,7 +177,7 @@ def test_images_are_refused_before_work_is_impossible(archive, make_node, tmp_pa
         wait_until_idle(node)
     assert len(archive.received) == 10
     assert len(said) == 2
-    assert "64 MB are free; an image is taken while it leaves 64 MB" in said[0]
+    assert "64 MB are free; an image must leave 64 MB" in said[0]
     assert not list((tmp_path / "spool" / "images").iterdir())
 
 

@@ -53,7 +53,7 @@ def test_images_without_identity_are_refused(spool, tmp_path):
     path = write_images(tmp_path / "in", 1)[0]
     meta, dataset, uid = message(path)
     messages = [
-        ("another instance", message(path, SOPInstanceUID="1.2.3")),
+        ("different SOP instance UIDs", message(path, SOPInstanceUID="1.2.3")),
         *(("StudyInstanceUID", message(path, StudyInstanceUID=study)) for study in ("", "1." * 40 + "1")),
         *(("SOPInstanceUID", (meta, dataset, bad)) for bad in ("../../x", "1..2", "", "1.2\0", "9" * 65)),
         *(("UID|DICOM", (meta, bad, uid)) for bad in (b"", b"\xff" * 100, b"x" * 1000)),
@@ -131,7 +131,7 @@ def test_a_folder_that_leads_out_or_cannot_be_is_refused(tmp_path, name):
     (tmp_path / "outside").mkdir()
     (tmp_path / "spool").mkdir()
     (tmp_path / "spool" / name).symlink_to(tmp_path / "outside")
-    with pytest.raises(StorageError, match="leads out of the spool"):
+    with pytest.raises(StorageError, match="is a link out of the spool"):
         Spool(tmp_path / "spool")
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="file"):
@@ -189,7 +189,7 @@ def test_a_forged_journal_leads_nowhere(spool, tmp_path, name):
         assert spool.document_path(answer.file).parent == spool.documents
     spool.discard(uid)
     if isinstance(name, str):
-        with pytest.raises(FormatError, match="is no UID"):
+        with pytest.raises(FormatError, match="is not a UID"):
             spool.image_path(name)
         spool.discard(name)
     assert [victim.exists() for victim in victims] == [True] * 3
@@ -316,7 +316,7 @@ def test_the_database_of_another_program_stays_as_it_is(tmp_path, statement):
         database.commit()
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     for read_only in (False, True):
-        with pytest.raises(FormatError, match="is not a node's journal; it stays as it is"):
+        with pytest.raises(FormatError, match="is not a node's journal and was not changed"):
             Ledger(path, read_only=read_only)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 

@@ -62,17 +62,17 @@ def test_sessions_end_after_a_day_and_after_a_long_pause_and_use_keeps_them_aliv
 
 def test_a_name_that_cannot_be_one_or_is_taken_or_nearly_so_is_refused(store):
     for name in ("", " Anna", "Anna ", "A\nB", "x" * 65, "A\x00"):
-        with pytest.raises(UsageError, match="a name has 1 to 64"):
+        with pytest.raises(UsageError, match="a name needs 1 to 64"):
             add_person(store, name, "reader")
     add_person(store, "Anna", "reader")
     for name, role, told in (
-        ("Anna", "reader", "has a link already"),
+        ("Anna", "reader", "already has a link"),
         ("anna", "reader", "there is 'Anna' already"),
         ("Anna", "chair", "is a reader already"),
     ):
         with pytest.raises(UsageError, match=told):
             add_person(store, name, role)
-    with pytest.raises(UsageError, match="nobody of this name"):
+    with pytest.raises(UsageError, match="no person of this name"):
         revoke(store, "Ben")
 
 

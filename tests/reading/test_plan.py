@@ -114,7 +114,7 @@ def test_a_file_that_changed_after_it_was_read_is_refused_by_name(tmp_path, comm
     code, _, err = command("read", study, "--port", "0")
     assert code == 4
     assert str(study / "images/case1.png") in err
-    assert "has changed since somebody read" in err
+    assert "changed after a reader read" in err
     assert "case2" not in err
     # The readings are there, and are written.
     assert command("read", study, "--export")[0] == 0
@@ -146,7 +146,7 @@ def test_the_detector_sees_a_changed_picture_again(tmp_path):
     room = open_room(study)
     room.prepare(detector)
     replace_picture(study / "images/case1.png")
-    with pytest.raises(Exception, match="'case1' has not been through the detector"):
+    with pytest.raises(Exception, match="'case1' is new to the detector"):
         room.prepare()
     room.prepare(detector)
     room.store.close()

@@ -122,7 +122,7 @@ def test_only_images_that_all_read_both_ways_count(tmp_path):
 
 def test_too_few_readings_are_said(open_one):
     room = open_one(3)
-    with pytest.raises(UsageError, match="nobody has read an image without and with"):
+    with pytest.raises(UsageError, match="no image was read without and with"):
         compare_arms(room.room, KNOWN)
 
 
@@ -154,7 +154,7 @@ def test_ratings_are_the_highest_of_each_object_and_of_the_false_ones():
 def test_the_reference_is_given_known_or_made_of_the_readings(tmp_path):
     folder = make_study(tmp_path / "study", 2)
     room = OpenRoom(folder)
-    with pytest.raises(UsageError, match="nobody has finished"):
+    with pytest.raises(UsageError, match="no reading is finished"):
         find_reference(room.room, None)
     for name in ("Anna", "Ben"):
         visitor = room.visit(name)
@@ -216,7 +216,7 @@ def test_the_page_escapes_names_fetches_nothing_and_has_every_reader_arm_and_dec
     assert page.count("9 of 20") == 8
     for word in ("&lt;b&gt;Anna", "Study &amp; Sons", "default-src 'none'", "45.0 (25.0-66.0)", "<svg"):
         assert word in page
-    for word in ("wrong ones dismissed", "read again at once", "3 marks without a confidence count as 100"):
+    for word in ("wrong ones dismissed", "at once read again", "3 marks without a confidence count as 100"):
         assert word in page
 
 

@@ -76,11 +76,11 @@ def test_sentence_and_figure_have_one_sign(harmed, capsys):
 def test_cautions_stand_under_the_result(tmp_path, capsys):
     lines, page = write_page(read_both_ways(tmp_path / "study", [4], confidence=None), capsys)
     cautions = [
-        "What was to be found is what at least two readers marked without the detector: that reference is made of the "
-        "readings that it judges, which flatters the reading without the detector. Give an independent one with "
+        "The reference is the objects that at least two readers marked without the detector. It is based on the "
+        "readings that it judges, which favours the reading without the detector. Give an independent one with "
         "--truth.",
         # Nine marks, each in both arms.
-        "18 marks without a confidence count as 100, as sure as can be.",
+        "18 marks without a confidence count as 100, fully certain.",
     ]
     assert lines[1:3] == cautions
     result = re.escape(lines[0])
@@ -93,7 +93,7 @@ def test_equal_arms_are_called_identical_and_not_tested(tmp_path, capsys):
     """The review: "differs by -0.000 (-0.000 to -0.000); p = 1" of a detector that showed nothing."""
     lines, page = write_page(read_both_ways(tmp_path / "study", []), capsys)
     assert lines[0] == (
-        "wAFROC of every reader is the same without and with the detector: the two ways to read are identical here, "
+        "wAFROC of every reader is the same without and with the detector: the two arms are identical here, "
         "and there is nothing to test."
     )
     assert lines[0] in page

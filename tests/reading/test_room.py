@@ -31,7 +31,7 @@ def test_a_plan_is_kept_until_worklists_are_made(tmp_path):
     again = open_room(folder)
     assert (again.plan.fewest, again.plan.seed) == (2, 3)
     add_person(again.store, "Anna", "reader")
-    with pytest.raises(UsageError, match="to be read by 2 readers, and there are 1"):
+    with pytest.raises(UsageError, match="each image needs 2 readers, and there are 1"):
         again.prepare()
     add_person(again.store, "Ben", "reader")
     again.prepare()
@@ -65,7 +65,7 @@ def test_images_that_the_detector_has_not_seen_are_not_read_with_it(open_one, tm
     room = open_one(2, detector=detector, design="sequential").room
     with room.store.transaction() as database:
         database.execute("DELETE FROM detected WHERE image_id = 'case1'")
-    with pytest.raises(UsageError, match="'case1' has not been through the detector"):
+    with pytest.raises(UsageError, match="'case1' is new to the detector"):
         room.prepare()
     assert room.prepare(detector)[0] == {}
 

@@ -60,18 +60,18 @@ def change(study, *statements):
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("DELETE FROM marks WHERE rowid = (SELECT min(rowid) FROM marks)", "has 1 marks, by the log 2"),
-        ("UPDATE marks SET x = x + 1e-9 WHERE origin = 'drawn'", "is not as the log has it"),
-        ("UPDATE marks SET confidence = 10 WHERE origin = 'accepted'", "is not as the log has it"),
-        ("UPDATE items SET version = version - 1", "by the log"),
-        ("DELETE FROM items WHERE phase = 'unaided'", "of a worklist is not there"),
+        ("DELETE FROM marks WHERE rowid = (SELECT min(rowid) FROM marks)", "has 1 marks, but 2 in the log"),
+        ("UPDATE marks SET x = x + 1e-9 WHERE origin = 'drawn'", "differs from the log"),
+        ("UPDATE marks SET confidence = 10 WHERE origin = 'accepted'", "differs from the log"),
+        ("UPDATE items SET version = version - 1", "in the log"),
+        ("DELETE FROM items WHERE phase = 'unaided'", "of a worklist is missing"),
         ("DELETE FROM decisions WHERE decision = 'dismiss'", "decisions"),
         ("DELETE FROM people WHERE person = 'Chair'", "'Chair'"),
         ("DELETE FROM settings WHERE name = 'plan'", "'plan'"),
         ("DELETE FROM items WHERE phase = 'done'", "a row of"),
         ("UPDATE marks SET comment = CAST(x'ff' AS TEXT)", "damaged"),
         ("UPDATE marks SET label = CAST(x'6eff' AS TEXT)", "damaged"),
-        ("PRAGMA user_version = 0", "has tables but not the version"),
+        ("PRAGMA user_version = 0", "has tables but no version"),
         ("PRAGMA user_version = 99", "of version 99"),
         ("DROP TRIGGER log_is_not_changed; UPDATE log SET body = '{' WHERE what = 'mark'", "cannot be read"),
     ],
@@ -120,7 +120,7 @@ def test_an_empty_file_and_one_that_is_gone_are_not_taken_as_a_new_room(study, c
     (study / ROOM).unlink()
     (study / f"{ROOM}-wal").write_bytes(b"log")
     code, _, err = command("read", study, "--add-reader", "Zoe")
-    assert (code, "put the file back" in err) == (4, True)
+    assert (code, "Restore the file" in err) == (4, True)
     assert (study / f"{ROOM}-wal").read_bytes() == b"log"
 
 
@@ -138,8 +138,8 @@ def test_the_file_alone_holds_each_locked_reading_and_a_lost_log_is_named(tmp_pa
     room.room.store.close()
     code, out, err = command("read", copy, "--export")
     assert code == 0
-    assert "room.sqlite-wal is not beside it" in err
-    assert "what was done after the last lock may be lost" in err
+    assert "room.sqlite-wal is missing" in err
+    assert "changes after the last lock may be lost" in err
     assert (copy / "marks.csv").read_text().count("Anna") == 1
     assert "wrote" in out
     # Said once: closed by us, the file is whole. So is one that was closed before it was copied.
@@ -171,7 +171,7 @@ def test_a_room_of_version_0_2_opens_without_a_word(study, command):
     assert not (study / f"{ROOM}-wal").exists()
     assert command("read", study, "--export")[::2] == (0, "")
     change(study, "PRAGMA journal_mode = WAL")
-    with pytest.warns(DataWarning, match="is not beside it"):
+    with pytest.warns(DataWarning, match="-wal is missing"):
         Store(study / ROOM).close()
 
 
@@ -275,8 +275,8 @@ def taken_in(tmp_path):
     ("statement", "told"),
     [
         ("SELECT 1", None),
-        ("DELETE FROM marks", "0 of 1 marks that were taken in are there"),
-        ("DELETE FROM items WHERE clear", "1 of 2 readings that were taken in are there"),
+        ("DELETE FROM marks", "0 of 1 imported marks remain"),
+        ("DELETE FROM items WHERE clear", "1 of 2 imported readings remain"),
     ],
 )
 def test_readings_that_were_taken_in_are_counted(taken_in, statement, told):
@@ -291,7 +291,7 @@ def test_a_damaged_store_is_let_go(tmp_path):
     with store.transaction() as database:
         database.execute("DELETE FROM settings")
     store.close()
-    with pytest.raises(FormatError, match="'labels' is not as the log has it"):
+    with pytest.raises(FormatError, match="'labels' differs from the log"):
         Store(tmp_path / "room.sqlite")
     (tmp_path / "room.sqlite").unlink()
     assert [path.name for path in tmp_path.iterdir()] == []

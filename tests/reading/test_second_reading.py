@@ -47,7 +47,7 @@ def test_what_is_no_detector_is_refused(open_one, tmp_path):
 
 
 def test_a_design_with_a_detector_needs_one(tmp_path):
-    with pytest.raises(UsageError, match="needs a --detector"):
+    with pytest.raises(UsageError, match="needs --detector"):
         OpenRoom(make_study(tmp_path / "study"), design="independent")
 
 

@@ -153,7 +153,7 @@ measure()
 
 def test_where_a_room_cannot_listen():
     listening = bind("127.0.0.1", 0)
-    for port, told in ((listening.getsockname()[1], "--port 0 takes a free one"), (99999, "cannot listen")):
+    for port, told in ((listening.getsockname()[1], "--port 0 takes a free port"), (99999, "cannot listen")):
         with pytest.raises(StorageError, match=told):
             bind("127.0.0.1", port)
     listening.close()

@@ -93,7 +93,7 @@ def test_readers_mark_as_often_as_their_level_says():
 def test_readers_who_mark_nothing_are_told_of():
     objects = pd.DataFrame(columns=["image_id", "object_id", "x_mm", "y_mm", "diameter_mm", "level"])
     places = pd.DataFrame(columns=["image_id", "x", "y"])
-    with pytest.raises(InvalidInputError, match="marked nothing at all"):
+    with pytest.raises(InvalidInputError, match="the readers marked nothing"):
         draw_marks(
             IDS[:2], np.zeros((2, 1), int), objects, places, ReaderModel(reader_panel(1), false_marks=0.0), 0
         )

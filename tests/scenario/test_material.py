@@ -30,7 +30,7 @@ def test_objects_are_lesions_and_look_alikes_with_a_level(material):
 def test_a_study_that_nobody_simulated_is_refused(tmp_path):
     pd.DataFrame({"image_id": ["a"]}).to_csv(tmp_path / "images.csv")
     design = small_design(source={"kind": "study", "study": str(tmp_path)})
-    with pytest.raises(InvalidInputError, match='for your own: kind = "run"'):
+    with pytest.raises(InvalidInputError, match='For your data use kind = "run"'):
         prepare_material(design, tmp_path)
 
 
@@ -123,7 +123,7 @@ def test_whole_readers_of_a_run_are_left_out(stand_in, tmp_path, monkeypatch):
     readers = [set(one.readings["reader_id"]) for one in sets]
     assert [len(names) for names in readers] == [1, 2, 4]
     assert readers[0] < readers[1] < readers[2]
-    with pytest.raises(InvalidInputError, match="99 readers are to be kept, and the run has"):
+    with pytest.raises(InvalidInputError, match="99 readers should be kept, but the run has"):
         prepare_material(small_design(**own, grid={"images": [4], "readings": [99]}), tmp_path)
 
 

@@ -71,7 +71,7 @@ def test_a_planted_difference_of_rules_is_told_and_none_is_not():
     assert set(comparisons["readings"]) == {2, 4}
     told = comparisons.groupby("rule")["result"].agg(set)
     assert told["any"] == {"soft better"}
-    assert told["golden"] == {"not told apart"}
+    assert told["golden"] == {"not distinguished"}
     assert (comparisons["p_holm"] >= comparisons["p_value"]).all()
 
 

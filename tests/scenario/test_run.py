@@ -27,7 +27,7 @@ def test_the_page_can_be_written_again_without_fitting(done, design, folder, tmp
 
 
 def test_a_page_of_nothing_is_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match="no point is there"):
+    with pytest.raises(InvalidInputError, match="no point is finished"):
         run_scenario(small_design(), tmp_path, fit=False)
 
 

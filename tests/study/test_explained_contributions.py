@@ -82,5 +82,5 @@ def test_the_average_candidate_has_the_average_score(study, capsys):
     capsys.readouterr()
     assert main(["explain", str(run.root), image]) == 0
     lines = capsys.readouterr().out.splitlines()
-    (line,) = (one for one in lines if one.endswith("what an average candidate of training has"))
+    (line,) = (one for one in lines if one.endswith("score of an average candidate in training"))
     assert float(line.split()[0]) == pytest.approx(expected, abs=6e-4)

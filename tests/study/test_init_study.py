@@ -300,7 +300,7 @@ def test_the_salt_is_private_and_stays_so(pngs: Path) -> None:
 def test_init_is_refused_after_an_import_that_was_stopped_and_goes_on_after_itself(pngs: Path) -> None:
     marker = pngs / ".overread-unfinished"
     marker.write_text("marks.csv\nreadings.csv\nimages.csv")
-    with pytest.raises(TableError, match="was stopped in the middle"):
+    with pytest.raises(TableError, match="was interrupted"):
         make_study_of(pngs, mm_per_px=0.7)
     marker.write_text("images.csv\nstudy.toml")
     make_study_of(pngs, mm_per_px=0.7)

@@ -102,7 +102,7 @@ def test_no_silent_20_px_and_no_silent_5_px():
     bags = make_bags(candidates, features, truth, rule=rule)
     same = make_bags(plain(candidates)[0], features, plain(truth)[0], rule=rule, unit="px")
     assert bags.bag_ids.tolist() == same.bag_ids.tolist()
-    with pytest.raises(TableError, match=r"truth: column \w+_mm: lengths in mm, where px is asked for"):
+    with pytest.raises(TableError, match=r"truth: column \w+_mm: lengths are in mm, but px is needed"):
         candidate_hits(candidates, named(plain(truth)[0], "mm"), rule)
 
 
@@ -114,9 +114,7 @@ def test_a_table_has_one_unit(tmp_path):
     write_table(mixed, tmp_path / "marks.csv")
     with pytest.raises(TableError, match=r"marks.csv: columns x_px and y_mm"):
         read_table(tmp_path / "marks.csv", "marks")
-    with pytest.raises(
-        TableError, match=r"column x: nothing says the unit \(name it x_mm, x_px or x_percent"
-    ):
+    with pytest.raises(TableError, match=r"column x: has no unit \(name it x_mm, x_px or x_percent"):
         merge_marks(plain(marks)[0], readings)
     with pytest.raises(TableError, match="columns x and y_px"):
         merge_marks(marks.rename(columns={"x_px": "x"}), readings)
@@ -128,7 +126,7 @@ def test_a_table_has_one_unit(tmp_path):
 def test_a_conversion_without_sizes_says_which_image():
     marks, _, images = draw_study(0)
     unknown = images.assign(mm_per_px_x=np.nan)
-    with pytest.raises(TableError, match=r"row 2, column x_px.*wanted in mm.*no mm_per_px_x of image"):
+    with pytest.raises(TableError, match=r"row 2, column x_px.*needed in mm.*no mm_per_px_x of image"):
         convert_lengths(marks, unknown, "mm")
     assert convert_lengths(marks, unknown, "px")["x"].equals(marks["x_px"])
 

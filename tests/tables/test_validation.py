@@ -216,7 +216,9 @@ def test_the_bounds_of_spacings_are_those_of_reading():
     assert (validation.SMALLEST_MM, validation.LARGEST_MM) == (spacing.SMALLEST_MM, spacing.LARGEST_MM)
 
 
-@pytest.mark.parametrize(("place", "told"), [(-1e308, "further out"), (1e6, "further out"), (9000.0, None)])
+@pytest.mark.parametrize(
+    ("place", "told"), [(-1e308, "outside an image of any size"), (1e6, "further out"), (9000.0, None)]
+)
 def test_a_centre_that_lies_in_no_image_is_an_error_without_sizes_too(place, told):
     marks = pd.DataFrame(
         {"image_id": ["a"], "reader_id": ["r"], "mark_id": ["m"], "x_mm": [place], "y_mm": [1.0]}

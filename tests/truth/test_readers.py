@@ -199,7 +199,7 @@ def test_images_with_fewer_readings_are_left_out_and_counted(tmp_path, capsys):
     study = write_study(tmp_path, {"i": "ABC", "j": "AB", "k": "C"}, marks)
     assert main(["readers", study]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Left out of that table: 2 of 3 images, which have fewer than three readings." in said
+    assert "Not in that table: 2 of 3 images, which have fewer than three readings." in said
     assert main(["readers", study, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["images_not_in_loo"] == 2
@@ -353,7 +353,7 @@ def test_marks_of_the_usual_sizes_fit(diameter):
 
 
 @pytest.mark.parametrize(
-    ("diameter", "word"), [(0.3, "hardly overlap"), (60.0, "nearly coincide"), (500.0, "nearly coincide")]
+    ("diameter", "word"), [(0.3, "little overlap"), (60.0, "nearly identical"), (500.0, "nearly identical")]
 )
 def test_too_small_and_too_large_are_told_and_the_cure_cures(diameter, word):
     marks = make_marks(diameter)

@@ -1,4 +1,4 @@
-"""Detections, ground truth and images as `overread froc` and `overread compare` read them."""
+"""Detections, ground truth and images of `overread froc` and `overread compare`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from overread.froc import Detections, ForeignTruth, Matching, Spacing
 
 
-# More than any study has; a slip of the keyboard would else fill the memory with names.
+# More than any study has; without it a typing error would fill the memory with names.
 MAX_IMAGES = 10_000_000
 
 
@@ -31,26 +31,28 @@ class ReadingOptions:
     Parameters
     ----------
     images
-        Table of every image that was read, found or not: image_id, and patient_id where known.
+        Table of all images that the detector read, also those without detections: image_id, and patient_id if
+        known.
     n_images
-        Number of images that were read, instead of a table of them.
+        Number of images that the detector read, instead of --images.
     split
-        Keep only the images whose column split of the images table has this value; repeat for more.
+        Keep only images with this value in the column split of --images; repeat for more.
     candidates
-        Table of positions, where the scores have only image_id and candidate_id.
+        Table of positions, if the scores have only image_id and candidate_id.
     mm_per_px
-        Spacing of all images, by which positions in px become mm; else mm_per_px_x and mm_per_px_y of the images
-        table. Without either they stay in px, and lengths of the hit rule are in px.
+        Pixel size in mm of all images; positions in px are then converted to mm. By default mm_per_px_x and
+        mm_per_px_y of --images. Without either, positions and the lengths of the hit rule stay in px.
     score
-        Score column of the detections; repeat for more. Without it: score, or else every column left.
+        Score column of the detections; repeat for more. By default score, or all remaining columns if there
+        is none.
     format
-        Format of detections in JSON, where it should not be recognized.
+        Format of detections in JSON; by default recognized from the file.
     box_mode
-        How MONAI boxes are written.
+        Meaning of the numbers of MONAI boxes.
     units
         Unit of MONAI boxes.
     category
-        Category (label) to keep in JSON files that have several; all mixes them.
+        Category (label) to keep in JSON files with several; all keeps every category.
     """
 
     images: Path | None = None
@@ -66,12 +68,12 @@ class ReadingOptions:
 
 
 def counting_fields() -> list[tuple[str, Any, Any]]:
-    """Options of the commands: the rules by name, the parameters of all rules, the other choices of Counting."""
+    """Build the options of the hit rules: their names, the parameters of all rules, the other choices of Counting."""
     hints = get_type_hints(Counting)
     rules = "; ".join(f"{name}: {rule.sentence}" for name, rule in HIT_RULES.items())
     options: dict[str, tuple[Any, Any, str]] = {"rule": (Literal[tuple(HIT_RULES)], "hit", f"{rules}.")}
     for name, (rule_names, parameter) in _rule_options().items():
-        told = f"{parameter.description} Of --rule {' and '.join(rule_names)}."
+        told = f"{parameter.description} Only for --rule {' and '.join(rule_names)}."
         options[name] = (float | None, None, told)
     for one in fields(Counting):
         if one.name != "rule":
@@ -83,7 +85,7 @@ def counting_fields() -> list[tuple[str, Any, Any]]:
 
 
 def _rule_options() -> dict[str, tuple[list[str], RuleParameter]]:
-    """Every parameter of any rule: the rules that have it, and what it is."""
+    """Return every parameter of any rule, with the rules that have it."""
     found: dict[str, tuple[list[str], RuleParameter]] = {}
     for rule, parameters in hit_rule_parameters().items():
         for parameter in parameters:
@@ -94,17 +96,17 @@ def _rule_options() -> dict[str, tuple[list[str], RuleParameter]]:
 if TYPE_CHECKING:
 
     class CountingOptions:
-        """A rule's name, the parameters of all rules, and the choices of `Counting`."""
+        """The name of a rule, the parameters of all rules, and the choices of `Counting`."""
 
 else:
-    # Without a module of its own it would pass for a built-in type, whose fields are not shown.
+    # cyclopts does not show the fields of a class without a module.
     CountingOptions = make_dataclass(
         "CountingOptions", counting_fields(), frozen=True, kw_only=True, namespace={"__module__": __name__}
     )
 
 
 def make_counting(options: CountingOptions | None) -> Counting:
-    """Make the counting convention of a command line; a parameter that the rule does not have is refused."""
+    """Make the counting convention from the options; refuse a parameter that the rule does not have."""
     if options is None:
         return Counting()
     given = vars(options)
@@ -120,10 +122,10 @@ def make_counting(options: CountingOptions | None) -> Counting:
 
 @dataclass(frozen=True, eq=False)
 class FrocEvaluation:
-    """Everything that the commands need.
+    """Models, truth and images of a command.
 
-    `models` are candidates with a column ``score``, by the name of the model; `images_from` says where the list of
-    images came from.
+    `models` are candidates with a column ``score``, by the name of the model; `images_from` names the source
+    of the list of images.
     """
 
     models: dict[str, pd.DataFrame]
@@ -145,32 +147,32 @@ class FrocEvaluation:
 def load_evaluation(
     scores: tuple[Path, ...], truth: Path, reading: ReadingOptions, counting: Counting
 ) -> FrocEvaluation:
-    """Read detections, truth and images, and check that they speak of the same images."""
+    """Read detections, truth and images, and check that they name the same images."""
     from overread.froc import read_foreign_truth
     from overread.tables import unit_of
 
     _check_reading(reading, scores)
     table = None if reading.images is None else _image_table(reading.images, reading.split)
     if table is None and reading.split:
-        raise UsageError("--split needs --images, a table with the column split")
+        raise UsageError("--split needs --images with a table that has the column split")
     spacing = reading.mm_per_px if table is None or reading.mm_per_px is not None else _table_spacing(table)
     found_truth = read_foreign_truth(truth, spacing=spacing, category=reading.category)
     found = [_read_scores(path, reading, spacing) for path in scores]
     units = {part.unit for part in found if len(part.candidates)} | {unit_of(found_truth.truth.columns)}
     if len(units - {None}) > 1:
         raise UsageError(
-            f"positions are in {' and '.join(sorted(filter(None, units)))}: give the spacing (--mm-per-px, or "
-            "mm_per_px_x and mm_per_px_y of the images table), or tables in one unit"
+            f"positions are in {' and '.join(sorted(filter(None, units)))}: give the pixel size (--mm-per-px, or "
+            "mm_per_px_x and mm_per_px_y in --images), or tables in one unit"
         )
     if reading.mm_per_px is not None and not (found_truth.in_px or any(part.in_px for part in found)):
-        raise UsageError("--mm-per-px has no effect: every position is in mm; leave it out")
+        raise UsageError("--mm-per-px has no effect, because all positions are in mm. Remove it.")
     found_truth, found = _with_one_id(table, found_truth, found)
     models: dict[str, pd.DataFrame] = {}
     for path, part in zip(scores, found, strict=True):
         for column in part.models:
             name = _name_model(column, part, path, scores)
             if name in models:
-                raise UsageError(f"both models are called {name!r}: rename one of the files")
+                raise UsageError(f"both models have the name {name!r}. Rename one of the files.")
             models[name] = part.candidates.assign(score=part.scores[column].to_numpy())
             _warn_about_strangers(name, models[name], found_truth.truth)
     images, images_from = _list_images(table, found_truth, found, models, reading)
@@ -187,7 +189,7 @@ def load_evaluation(
 def _with_one_id(
     table: pd.DataFrame | None, truth: ForeignTruth, found: list[Detections]
 ) -> tuple[ForeignTruth, list[Detections]]:
-    """Give every image the id that the images table has for it, or without one the truth."""
+    """Give every image its id in the images table, or in the truth if there is no such table."""
     from overread.marks import ImageNames
 
     if table is None:
@@ -200,31 +202,33 @@ def _with_one_id(
 
 
 def _name_model(column: str, found: Detections, path: Path, files: tuple[Path, ...]) -> str:
-    """Name a model by its score column; among several files by its file, and the column where it has several."""
+    """Name a model by its score column; with several files by its file, and by the column if the file has several."""
     if len(files) == 1:
         return column
     return path.stem if len(found.models) == 1 else f"{path.stem}: {column}"
 
 
 def _warn_about_strangers(model: str, candidates: pd.DataFrame, truth: pd.DataFrame) -> None:
-    """Say so where not one image has both a detection and a GT: most likely the ids are written differently."""
+    """Warn if no image has both a detection and an object: the ids are probably written differently."""
     detected, marked = candidates["image_id"], truth["image_id"]
     if len(detected) and len(marked) and not detected.isin(marked).any():
         print_line(
-            f"overread: warning: no image of the truth has a detection of {model}; the ids look like "
-            f"{detected.iloc[0]!r} there and {marked.iloc[0]!r} in the truth",
+            f"overread: warning: {model} has no detection in any image of the truth. Check the ids, such as "
+            f"{detected.iloc[0]!r} in the detections and {marked.iloc[0]!r} in the truth",
             stderr=True,
         )
 
 
 def _check_reading(reading: ReadingOptions, scores: tuple[Path, ...]) -> None:
-    """Refuse options of a kind of file that is not there."""
+    """Refuse options for a kind of file that was not given."""
     tables = [path.suffix.lower() in (".csv", ".parquet") for path in scores]
     if reading.score and not any(tables):
-        raise UsageError("--score has no effect: JSON detections have one score each; leave it out")
+        raise UsageError("--score has no effect, because JSON detections have one score each. Remove it.")
     for name in ("format", "box_mode", "units"):
         if getattr(reading, name) is not None and all(tables):
-            raise UsageError(f"{option_name(name)} has no effect: it is for detections in JSON; leave it out")
+            raise UsageError(
+                f"{option_name(name)} has no effect, because it is for detections in JSON. Remove it."
+            )
 
 
 def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -> Detections:
@@ -243,8 +247,8 @@ def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -
     if reading.candidates is None:
         if found.unit is None:
             raise TableError(
-                f"{path}: no positions; give x_mm and y_mm (or _px, _percent), or boxes, "
-                "or the table that has them: --candidates"
+                f"{path}: has no positions. Add x_mm and y_mm (or _px, _percent), or boxes, "
+                "or give the table that has them: --candidates"
             )
         return found
     placed = read_positions(reading.candidates, spacing=spacing)
@@ -263,17 +267,17 @@ def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -
 
 
 def _image_table(path: Path, splits: tuple[str, ...]) -> pd.DataFrame:
-    """Images table, of some splits where asked; patient ids are all there or not at all."""
+    """Read the images table, or the images of some splits; patient ids must be complete or absent."""
     from overread.tables import read_table
 
     table = read_table(path, "images")
     if splits:
         if "split" not in table.columns:
-            raise TableError(f"{path}: no column split, which --split needs")
+            raise TableError(f"{path}: has no column split. Add it, or remove --split.")
         for split in splits:
             if split not in set(table["split"]):
                 raise TableError(
-                    f"{path}: no image has split {split!r}; there are {sorted(set(table['split']))}"
+                    f"{path}: no image has split {split!r}; the splits are {sorted(set(table['split']))}"
                 )
         table = table[table["split"].isin(splits)].reset_index(drop=True)
     if "patient_id" in table.columns:
@@ -283,13 +287,13 @@ def _image_table(path: Path, splits: tuple[str, ...]) -> pd.DataFrame:
         if empty.any():
             row = int(empty.nonzero()[0][0])
             raise TableError(
-                f"{path}, image {table['image_id'][row]!r}: patient_id is empty; fill it, or drop the column"
+                f"{path}, image {table['image_id'][row]!r}: patient_id is empty. Fill it in, or delete the column."
             )
     return table
 
 
 def _table_spacing(table: pd.DataFrame) -> Spacing | None:
-    """Spacing of each image, where the images table has it."""
+    """Pixel size of each image, if the images table has it."""
     if "mm_per_px_x" not in table or "mm_per_px_y" not in table or table["mm_per_px_x"].isna().all():
         return None
     columns = table[["image_id", "mm_per_px_x", "mm_per_px_y"]]
@@ -303,7 +307,7 @@ def _list_images(
     models: dict[str, pd.DataFrame],
     reading: ReadingOptions,
 ) -> tuple[pd.DataFrame, str]:
-    """Every image that was read, and where the list came from; never guessed from what was found."""
+    """All images that were read, and the source of the list; it is never guessed from the detections."""
     import pandas as pd
 
     if table is not None:
@@ -315,7 +319,7 @@ def _list_images(
         if reading.n_images > MAX_IMAGES:
             raise UsageError(f"--n-images {reading.n_images}: more than {MAX_IMAGES:,} images")
         if reading.n_images < len(named):
-            raise UsageError(f"--n-images {reading.n_images}: the files name {len(named)} images already")
+            raise UsageError(f"--n-images {reading.n_images}: the files already name {len(named)} images")
         unnamed = [f"(unnamed image {i + 1})" for i in range(reading.n_images - len(named))]
         return pd.DataFrame({"image_id": [*sorted(named), *unnamed]}), "--n-images"
     listed = truth.images
@@ -323,13 +327,13 @@ def _list_images(
         listed = next((part.images for part in found if part.images), None)
     if listed is None:
         raise UsageError(
-            f"how many images were read? The files name {len(named)}, but images with neither detections "
-            "nor truth are in none of them, and FP per image would come out too high. Give --images (a table "
+            f"how many images did the detector read? The files name {len(named)}, but not images without detections "
+            "and objects, so that FP per image would come out too high. Give --images (a table "
             "with image_id) or --n-images"
         )
     return pd.DataFrame({"image_id": list(listed)}), "the ground truth" if truth.images else "the detections"
 
 
 def _rows_in(table: pd.DataFrame, images: set[str] | None) -> pd.DataFrame:
-    """Rows of the images of a split; all rows where no split was asked for."""
+    """Rows of the images of a split; all rows without --split."""
     return table if images is None else table[table["image_id"].isin(images)].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""`overread candidates`: the suspicious regions of every image of a folder."""
+"""`overread candidates`: the candidates of every image in a folder."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def candidates(
     finder: str | None = None,
     group: str | None = None,
 ) -> int:
-    """Find the suspicious regions of every image of a folder.
+    """Find the candidates of every image in a folder.
 
-    A study of other pictures than chests says in study.toml how it is searched.
+    The study.toml of a study that is not of chests defines the search.
 
     Parameters
     ----------
     limit
-        Most candidates of an image; default: 60 of a chest, else as study.toml says.
+        Largest number of candidates per image; by default 60 in a chest, otherwise the value in study.toml.
     finder
-        How they are found in a chest: curvature (the default), or log to compare with.
+        Finder for chests: curvature (the default), or log for comparison.
     group
-        Group of labels of a study of other pictures that has several.
+        Group of labels, if the study has several.
     """
     from overread.tables import name_lengths, named
 

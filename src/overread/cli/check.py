@@ -1,4 +1,4 @@
-"""``overread check``: all that is wrong with a study's tables, by file and row."""
+"""``overread check``: all problems in a study's tables, by file and row."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ COLOURS = {"error": "bold red", "leakage": "bold red", "warning": "yellow"}
 
 
 def check(study: Path, *, derive_readings: Flag = False, skip_files: Flag = False, json: Flag = False) -> int:
-    """List every problem of a study's marks, readings and images tables at once.
+    """List all problems in a study's marks, readings and images tables.
 
-    Errors are listed row by row, warnings kind by kind with their number; --json has every row.
-    Exit code 4 if there are errors, 7 if the only errors are patients or pixels in two splits, else 0.
+    Errors are listed row by row, warnings are counted by kind; --json has every row. Exit code 4 if there are
+    errors, 7 if the only errors are patients or pixels in two splits, else 0.
 
     Parameters
     ----------
     study
         Folder with marks, readings and images tables, each .csv or .parquet.
     derive_readings
-        Without a readings table, take each reader to have read just what he marked.
+        Without a readings table, assume that each reader read only the images that they marked.
     skip_files
-        Do not open the image files, nor a table of features. Without it, copies, views, one patient under two ids and
-        text in pictures are looked for as overread init does, and sizes that the table lacks are read.
+        Do not open image files or a table of features. By default `check` reads image sizes that the table
+        lacks and looks for copies, views, one patient under two ids and text in images, as overread init
+        does.
     json
-        Print all problems for machines.
+        Print all problems as JSON.
     """
     from overread._terminal import ProgressBar
     from overread.marks import check_image_files, find_path, scan_folder
@@ -81,7 +82,7 @@ def check(study: Path, *, derive_readings: Flag = False, skip_files: Flag = Fals
 def _show(
     problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int], preset: dict[str, Any] | None
 ) -> None:
-    """Print the errors row by row and the warnings kind by kind, a table for each file, and a line with their sum."""
+    """Print errors by row and warnings by kind, in one table per file, and a line with the totals."""
     from overread.report import describe_preset
     from overread.tables import one_per_kind
 

@@ -1,4 +1,4 @@
-"""`overread compare`: two models on the same images, and whether they can be told apart."""
+"""`overread compare`: compare two models on the same images."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def compare(
     truth
         Ground truth, where each model has its own file.
     fp
-        False positives per image at which the models are compared; repeat for more.
+        False positives per image at which to compare the models; repeat for more.
     n_permutations
-        Swappings of the models in random patients for the p-values.
+        Number of permutations for the p-values; each swaps the models in random patients.
     figure
         Draw both curves (PNG, SVG or PDF).
     json
@@ -68,8 +68,8 @@ def compare(
     if len(evaluation.models) != 2:
         names = ", ".join(evaluation.models)
         raise UsageError(
-            f"compare needs two models; {', '.join(map(str, files))} has {len(evaluation.models)} ({names}): "
-            "choose two with --score A --score B, or give two files and the truth"
+            f"compare needs two models, and {', '.join(map(str, files))} has {len(evaluation.models)} ({names}). "
+            "Choose two with --score A --score B, or give two files and the truth."
         )
     matchings = evaluation.matchings()
     report = _report_comparison(evaluation, matchings, fp, n_permutations, draws)
@@ -85,7 +85,7 @@ def _report_comparison(
     n_permutations: int,
     draws: Resampling,
 ) -> dict[str, Any]:
-    """Differences at the FP targets and of the whole curve, and what they say."""
+    """Report the differences at the FP targets and of the whole curve, with a verdict."""
     from dataclasses import asdict
 
     from overread._terminal import ProgressBar, begin_work

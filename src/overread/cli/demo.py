@@ -13,12 +13,12 @@ from overread._text import duration, shell_word
 NEXT = """\
 
 The report: {report}
-The study, to look at: {study} (study.toml, the tables, images/, runs/main/)
-The detector on an image of it:
+The study: {study} (study.toml, the tables, images/, runs/main/)
+Try the detector on one of its images:
   overread detect {run} {image}{scale} --overlay -o found
   overread explain {run} {image}{scale}
-Your own data, in a folder of DICOM or PNG files (in a clone first: source .venv/bin/activate):
-  overread init my_study                   files that do not state it need --mm-per-px 0.143
+For your data, in a folder of DICOM or PNG files (in a clone first: source .venv/bin/activate):
+  overread init my_study                   if files lack the pixel size, add --mm-per-px 0.143
   overread import marks.xlsx --xy corner --all-read-all -o my_study    a spreadsheet, or another tool's file
   overread run my_study
   overread detect my_study/runs/main new_images/ --overlay"""
@@ -32,22 +32,23 @@ def demo(
     seed: int = 0,
     open_page: Annotated[bool, Parameter(name="--open", negative=())] = False,
 ) -> int:
-    """Simulate a small cohort of phantoms and readers, run the whole study on it, and show the report.
+    """Simulate a small study, run it, and show the report.
 
     Example: overread demo --kind field --output field-demo
 
-    Nothing is downloaded. A demo that was stopped goes on where it was when the same command is given again.
+    Nothing is downloaded. Run the same command again to continue a demo that was stopped.
 
     Parameters
     ----------
     output
         Folder of the study; the report is runs/main/report.html in it.
     kind
-        chest: radiographs with nodules. field: round colour pictures with vessels and bright and dark lesions.
+        chest: radiographs with nodules. field: round colour images with vessels and with bright and dark
+        lesions.
     n_images
-        Images of the cohort; 120 chests or 60 fields if not given.
+        Number of images; by default 120 for chest and 60 for field.
     seed
-        Seed of everything random.
+        Random seed. The same seed gives the same study.
     open_page
         Open the report in a browser.
     """

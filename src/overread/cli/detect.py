@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from overread.study import Detector, Documents, FoundMarks, MarkRate
 
 
-# Beside the results: what was found so far. Without it the same command begins again.
+# The results so far, in the output folder. Without it the same command starts from the beginning.
 JOURNAL = "detections.journal"
-# Images named one by one in a line of the summary; set by judgement.
+# Most images that a line of the summary lists; set by judgement.
 NAMED = 5
 
 
@@ -57,44 +57,45 @@ def detect(
 ) -> int:
     """Find candidates, score them, and write those above the locked threshold.
 
-    Exit code 3: some images could not be used; they are named, the others are done. Where not one could be used,
-    nothing is written and the exit code is 4. A command that was stopped goes on where it was when it is given again.
+    Exit code 3: some images were skipped; they are listed. Exit code 4: no image could be used, and nothing
+    was written. Run the same command again to continue one that was stopped.
 
     Parameters
     ----------
     detector
-        Detector file of a run (detector.json), or the run's folder.
+        Folder of a run, or its detector.json.
     images
-        Image files, or folders of them: the images of images.csv where there is one, else the image files in them and
-        in folders within them.
+        Image files or folders. In a folder with images.csv, the images of that table; otherwise all image
+        files in the folder and its subfolders.
     output
         Folder for the results.
     fp
-        Operating point: false positives per image of training + validation; default: the study's own, 0.5 unless it
-        says otherwise.
+        Operating point: false positives per image in training + validation. By default the study's, usually
+        0.5.
     format
-        Of the table of detections.
+        Format of the table of detections.
     mm_per_px
-        Size of a pixel where the file does not say: one number, or x,y.
+        Pixel size in mm, X or X,Y, where the file does not state it.
     masks
-        Folder of masks, named as their images, for a detector whose region comes from masks.
+        Folder of masks with the names of their images, for a detector that searches inside masks.
     all_candidates
-        Write the candidates below the threshold too.
+        Also write the candidates below the threshold.
     overlay
-        Write a picture of each image with its detections.
+        Write a PNG of each image with its detections.
     sr
-        Write DICOM structured reports (TID 1500), one for each study of the images. They name the patient as the
-        images do, unless --anonymous is given.
+        Write DICOM structured reports (TID 1500), one per DICOM study. They contain the patient's name unless
+        you give --anonymous.
     gsps
-        Write DICOM presentation states, one for each image, which viewers lay over it; they name the patient, too.
+        Write DICOM presentation states, one per image, which viewers draw over it. They contain the patient's
+        name unless you give --anonymous.
     anonymous
-        Write nothing that may name a patient: images are called image-0001, ... in the order in which they are given,
-        no path is written, and the documents' attributes of patient and visit are empty. Until the command has ended
-        a journal beside them holds the paths.
+        Write nothing that may name a patient: images are called image-0001, ... in their order, no path is
+        written, and patient and visit are empty in the documents. Until the command ends, a journal in the
+        output folder holds the paths.
     workers
-        Processes that work on images; default: one a processor, and none besides this one for a few images.
+        Number of worker processes; by default one per processor, and none for a few images.
     json
-        Print a summary for machines.
+        Print a summary as JSON.
     """
     from overread._terminal import ProgressBar
     from overread.study import Batch, Documents, MarkRate, Request, choose_workers, refuse_other_than_dicom
@@ -124,12 +125,12 @@ def detect(
         found = batch.run((file.path, file.mm_per_px) for file in files)
     if not found:
         _print_bad(batch.bad)
-        raise ImageError("not one image could be used; nothing was written")
+        raise ImageError("no image could be used; nothing was written")
     _write_detections([_name_rows(one, ids[one.path], anonymous=anonymous) for one in found], table, model)
     kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
     documents = _document_studies(found, f"Overread {model.name}", output, batch.bad, kinds)
     if anonymous:
-        # It holds the names of the files, and nothing is left to take up again.
+        # It holds the names of the files, and nothing is left to continue.
         journal.unlink(missing_ok=True)
     marks = MarkRate(point.record(), len(found), sum(int(one.rows["shown"].sum()) for one in found))
     in_training = [ids[one.path] for one in found if one.in_training]
@@ -156,14 +157,14 @@ def detect(
 
 
 def _make_folder(out: Path) -> None:
-    """Make the folder for the results."""
+    """Make the output folder."""
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is a file; --output is a folder for the results")
+        raise UsageError(f"{out}: is a file. Give --output a folder.")
     out.mkdir(parents=True, exist_ok=True)
 
 
 def _show(record: dict[str, Any], marks: MarkRate, model: Detector) -> None:
-    """Say what was found, for people."""
+    """Print a summary for people."""
     _print_bad(record["bad_images"])
     print_plain(
         f"{marks.n_marks} detections in {marks.n_images} images by {model.name} at the threshold for "
@@ -173,29 +174,31 @@ def _show(record: dict[str, Any], marks: MarkRate, model: Detector) -> None:
     print_plain(f"The detector was trained on {model.trained_on}.")
     seen = record["images_in_training"]
     if seen is None:
-        print_plain("It does not say which images those were, so some of these may be among them.")
+        print_plain("It does not record which images those were, so some of these may be among them.")
     elif seen:
         more = f" and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
         print_plain(
-            f"It was trained on {len(seen)} of these {marks.n_images} images, so what it finds there does not show"
-            f" how good it is: {', '.join(seen[:NAMED])}{more}",
+            f"It was trained on {len(seen)} of these {marks.n_images} images, so its detections there do not "
+            f"show how good it is: {', '.join(seen[:NAMED])}{more} (all: images_in_training in --json)",
             style="yellow",
         )
     if not model.score_map.is_probability:
-        print_plain("Its study had too few marks to calibrate with: places have ranks and no probabilities.")
+        print_plain(
+            "Its study had too few marks for calibration: detections have ranks but no probabilities."
+        )
     if record["images_per_second"] is None:
-        print_plain("all images were done before")
+        print_plain("all images were already processed")
     else:
-        before = f"; {record['resumed_images']} were done before" if record["resumed_images"] else ""
+        before = f"; {record['resumed_images']} were already processed" if record["resumed_images"] else ""
         print_plain(f"{record['images_per_second']:.2g} images per second{before}")
     if record["documents"]:
-        print_plain(f"{len(record['documents'])} DICOM documents beside it")
+        print_plain(f"{len(record['documents'])} DICOM documents in the same folder")
     if model.verdict:
-        print_plain(f"What its study says of it: {model.verdict}")
+        print_plain(f"Verdict of its study: {model.verdict}")
 
 
 def _name_rows(found: FoundMarks, image_id: str, *, anonymous: bool) -> pd.DataFrame:
-    """Rows of the table for one image; without its path where nothing may name a patient."""
+    """Rows of the table for one image; without its path if the output is anonymous."""
     rows = found.rows.copy()
     if found.in_training is not None:
         rows["in_training"] = found.in_training
@@ -208,7 +211,7 @@ def _name_rows(found: FoundMarks, image_id: str, *, anonymous: bool) -> pd.DataF
 def _document_studies(
     found: Sequence[FoundMarks], observer: str, out: Path, bad: dict[Path, str], kinds: Documents
 ) -> list[Path]:
-    """Write the documents of each DICOM study; the images of one that can have none are noted as bad."""
+    """Write the documents of each DICOM study; if that fails, its images are recorded as bad."""
     from overread.study import write_documents
 
     studies: dict[str, dict[str, FoundMarks]] = {}
@@ -232,7 +235,7 @@ def _document_studies(
 
 
 def _gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
-    """List files as given and the images of folders, each once; results of an earlier run in a folder are none."""
+    """List the given files and the images of folders, each once, without the results of an earlier run."""
     from overread.marks import without_ending
 
     files: dict[Path, ImageFile] = {}
@@ -248,7 +251,7 @@ def _gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, 
 
 
 def _image_ids(files: Sequence[ImageFile], *, anonymous: bool) -> list[str]:
-    """Id of each image as its folder names it, the path where two would be the same; or a number."""
+    """Return each image's id in its folder, its path where ids collide, or a number if anonymous."""
     if anonymous:
         return [f"image-{number:04d}" for number in range(1, len(files) + 1)]
     counts = Counter(file.image_id for file in files)
@@ -256,9 +259,9 @@ def _image_ids(files: Sequence[ImageFile], *, anonymous: bool) -> list[str]:
 
 
 def _name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> dict[Path, Path]:
-    """Name each image's picture after its file, with a number where files share the name; no two are equal.
+    """Name each image's picture after its file, with a number where names collide.
 
-    Names that are given are taken as they are.
+    Given names are not changed.
     """
     if names is not None:
         return {path: out / f"{name}.overlay.png" for path, name in zip(paths, names, strict=True)}
@@ -276,7 +279,7 @@ def _name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None
 
 
 def _write_detections(tables: Sequence[pd.DataFrame], path: Path, model: Detector) -> None:
-    """Write all detections in one file, CSV or JSON by its ending, with lengths in the unit of the detector."""
+    """Write all detections to one CSV or JSON file, by its ending, with lengths in the unit of the detector."""
     import pandas as pd
 
     from overread.files import write_atomically
@@ -290,6 +293,6 @@ def _write_detections(tables: Sequence[pd.DataFrame], path: Path, model: Detecto
 
 
 def _print_bad(bad: Mapping[Any, str]) -> None:
-    """Name the images that could not be used, with the reason."""
+    """List the skipped images with their reasons."""
     for path, reason in bad.items():
         print_plain(f"{path}: {reason.removeprefix(f'{path}: ')}", style="red", stderr=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from overread.study import Detector, Explanation, OperatingPoint
 
 
-# Columns before what a feature looks at; and the fewest that a line has, however narrow the terminal says it is.
+# Columns before the text on a feature; and the least width of a line, on any terminal.
 INDENT, NARROWEST = 10, 40
 
 
@@ -41,7 +41,7 @@ def explain(
     formulas: Flag = False,
     json: Flag = False,
 ) -> None:
-    """Say whether a candidate is shown, and what each feature adds to its score, in words.
+    """Explain whether a candidate is shown, and what each feature adds to its score.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ def explain(
     image
         The image file, or the id of an image of the run's study.
     candidate
-        Id of the candidate in `overread detect`'s table, 0012 or 12; default: the one with the highest score.
+        Id of the candidate in the table of `overread detect`, such as 0012 or 12; by default the one with the
+        highest score.
     mm_per_px
         Size of a pixel where the file does not say: one number, or x,y.
     masks
@@ -59,15 +60,15 @@ def explain(
         Operating point: false positives per image of training + validation; default: the study's own, 0.5 unless it
         says otherwise.
     top
-        How many features to show.
+        Number of features to show.
     formulas
-        Add the formula of each feature.
+        Also print the formula of each feature.
     json
-        Print all of it for machines.
+        Print everything as JSON.
     """
     at_least_one(top=top)
     model = open_detector(detector)
-    # A study whose scores reached no threshold has locked none.
+    # No threshold is locked if no score of the study reached one.
     point = None if fp is None and not model.operating_points else model.operating_point(fp)
     file = find_image(image, detector, mm_per_px=parse_spacing(mm_per_px))
     read = model.read_image(file.path, mm_per_px=file.mm_per_px, masks=masks)
@@ -95,7 +96,7 @@ def explain(
 
 
 def _find_shown(model: Detector, explained: Explanation, point: OperatingPoint | None) -> pd.DataFrame:
-    """Return the candidates of the image that are shown."""
+    """Return the shown candidates of the image."""
     found = explained.all_candidates
     return found.iloc[:0] if point is None else found[model.shown(found, point.fp_target)]
 
@@ -105,9 +106,7 @@ def _tell_shown(explained: Explanation, point: OperatingPoint | None, shown: pd.
     row = explained.candidate
     name, score = row["candidate_id"], row["score"]
     if point is None:
-        return (
-            f"Candidate {name} is not shown: no threshold is locked, because the study's scores reached none."
-        )
+        return f"Candidate {name} is not shown: no threshold is locked, because no score of the study reached one."
     target = f"for {point.fp_target:g} false positive{'' if point.fp_target == 1 else 's'} per image"
     threshold = f"the threshold {point.threshold:.3f} {target}"
     if score < point.threshold:
@@ -123,23 +122,23 @@ def _tell_shown(explained: Explanation, point: OperatingPoint | None, shown: pd.
 
 
 def _tell_place(explained: Explanation, unit: str) -> str:
-    """Write probability, rank and place of the candidate."""
+    """Return probability, rank and position of the candidate."""
     from overread.tables import UNIT_WORDS
 
     length, row = UNIT_WORDS[unit], explained.candidate
     known = not math.isnan(row["probability"])
     certainty = f"Its probability is {row['probability']:.2f}, on the scale of soft labels. " if known else ""
     return (
-        f"{certainty}Rank {row['rank']} of {len(explained.all_candidates)} candidates of the image; "
+        f"{certainty}Rank {row['rank']} of {len(explained.all_candidates)} candidates in the image; "
         f"x {row['x']:.1f} {length}, y {row['y']:.1f} {length}, radius {row['radius']:.1f} {length}."
     )
 
 
 def _print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
-    """Print the largest contributions in words, and what the others add together; they add up to the score."""
+    """Print the largest contributions and the sum of the others; all add up to the score."""
     shown, average, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
     _print_wrapped("")
-    _print_wrapped("What adds to its score, and what takes from it:")
+    _print_wrapped("Contributions to its score:")
     for name, value, mean, adds in shown.itertuples(index=False, name=None):
         formula, words = model.domain.describe_feature(name)
         _print_wrapped(words or name, before=f"{adds:>+8.3f}")
@@ -149,12 +148,12 @@ def _print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, form
     if len(hidden):
         rest = float(hidden["contribution"].sum())
         _print_wrapped(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")
-    _print_wrapped("what an average candidate of training has", before=f"{average['contribution']:>+8.3f}")
+    _print_wrapped("score of an average candidate in training", before=f"{average['contribution']:>+8.3f}")
     _print_wrapped("= the score", before=f"{parts['contribution'].sum():>8.3f}")
 
 
 def _print_wrapped(text: str, *, before: str | None = None) -> None:
-    """Print a text in lines of the terminal's width, after a number or in its column; no word is broken."""
+    """Print a text wrapped to the terminal's width, after a number or in its column."""
     from textwrap import TextWrapper
 
     wrapper = TextWrapper(

@@ -1,6 +1,6 @@
-"""``overread export``: a study's marks go back to an annotation tool.
+"""``overread export``: write a study's marks for an annotation tool.
 
-A folder that a fresh Label Studio takes as it is: labelling interface, pictures, and tasks with their addresses.
+For Label Studio it writes a folder with the labelling interface, the pictures and the tasks.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ def export_marks(
     study
         Folder with marks, readings and images tables.
     output
-        For label-studio a .json file of tasks, or a folder that gets tasks, pictures and the labelling interface;
-        a file for via; a folder for plain, dicom-sr and gsps.
+        label-studio: a .json file for tasks only, or a folder for tasks, pictures and the labelling
+        interface. via: a file. plain, dicom-sr and gsps: a folder.
     format
-        A name in `overread.marks.FORMATS` of one that can be written.
+        A format in `overread.marks.FORMATS` that can be written.
     geometry
         dicom-sr: ellipse (lossless, default) or polyline (closed, 64 points).
     members
-        label-studio: READER=EMAIL,...: the member of Label Studio that each reader is.
+        label-studio: READER=EMAIL,...: the Label Studio account of each reader.
     reader
-        via: whose marks.
+        via: the reader whose marks are written.
     parquet
         plain: write Parquet instead of CSV.
     overwrite
-        Replace what is there already.
+        Replace existing files.
     json
-        Print the files' names for machines.
+        Print the names of the files as JSON.
     """
     from overread._commands import print_warnings
 
     bundle = format == "label-studio" and output.suffix.lower() != ".json"
     if not overwrite and (output.is_file() or (bundle and output.is_dir() and any(output.iterdir()))):
-        raise UsageError(f"{output} is there already; choose another name, or --overwrite")
+        raise UsageError(f"{output} already exists. Choose another name, or give --overwrite.")
     given = {
         "overwrite": overwrite if format == "plain" else None,
         "images_folder": study if format in ("dicom-sr", "gsps") else None,
@@ -99,8 +99,7 @@ def _write_label_studio_folder(
 ) -> list[Path]:
     """Write ``config.xml``, ``images/*.png`` and ``tasks.json``; return the files.
 
-    `study` is the folder that the images' paths are relative to. The server's document root is the folder that `out`
-    stands in.
+    Paths of images are relative to `study`. The server's document root is the parent folder of `out`.
     """
     from urllib.parse import quote
 
@@ -123,7 +122,7 @@ def _write_label_studio_folder(
 
 
 def _name_pictures(images: list[str]) -> dict[str, str]:
-    """Name of each image's picture; slashes of an id become underscores, and no two are equal."""
+    """Name each image's picture; slashes of an id become underscores, and names are unique."""
     names: dict[str, str] = {}
     for image in images:
         name, number = image.replace("/", "_"), 1
@@ -135,7 +134,7 @@ def _name_pictures(images: list[str]) -> dict[str, str]:
 
 
 def _write_picture(mark_set: MarkSet, study: Path, image_id: str, target: Path) -> Path:
-    """Write an image as it is shown, in its own pixels."""
+    """Write an image as it is displayed, at its full size."""
     import io
 
     from PIL import Image
@@ -155,7 +154,7 @@ def _write_picture(mark_set: MarkSet, study: Path, image_id: str, target: Path) 
 
 
 def _parse_members(text: str | None) -> dict[str, str] | None:
-    """Members by reader of READER=EMAIL,..."""
+    """Read the account of each reader from READER=EMAIL,..."""
     if text is None:
         return None
     pairs = [part.partition("=") for part in text.split(",")]
@@ -165,7 +164,7 @@ def _parse_members(text: str | None) -> dict[str, str] | None:
 
 
 def _show(written: list[Path], bundle: Path | None) -> None:
-    """Name the files; of a folder for Label Studio count the pictures, and say what to do with it."""
+    """List the files; for a Label Studio folder count the pictures and print the next steps."""
     shown = [path for path in written if bundle is None or path.suffix != ".png"]
     for path in shown:
         print_plain(f"wrote {path}")
@@ -174,9 +173,9 @@ def _show(written: list[Path], bundle: Path | None) -> None:
         print_plain(
             f"""Steps in Label Studio:
 1. Start it with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT={bundle.resolve().parent}
-2. Let every reader sign up, with the email that --members names.
-3. Make a project; Settings, Labelling interface, Code: paste {bundle / "config.xml"}
+2. Let every reader sign up with the email given in --members.
+3. Make a project. Settings, Labelling interface, Code: paste {bundle / "config.xml"}
 4. Settings, Cloud storage, Add source storage, Local files: {bundle.resolve() / "images"} (do not sync it).
 5. Import {bundle / "tasks.json"}
-Back: export as JSON, then overread import export.json --image-key image_id --output STUDY --overwrite"""  # noqa: E501
+To get the marks back, export as JSON, then run: overread import export.json --image-key image_id --output STUDY --overwrite"""  # noqa: E501
         )

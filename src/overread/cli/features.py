@@ -41,11 +41,11 @@ def list_features(
     Parameters
     ----------
     family
-        Only this family, for example convergence.
+        List only this family, for example convergence.
     search
-        Only features whose name, formula or reference has these words.
+        List only features with these words in their name, formula or reference.
     pictures
-        The generic features of other pictures than chests.
+        List the generic features, for images that are not chest radiographs.
     json
         Print JSON instead of a table.
     """
@@ -80,7 +80,7 @@ def list_features(
 
 
 def _show(header: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
-    """Print features as a table, and their number."""
+    """Print a table of features and their number."""
     shown = list(rows)
     print_table(header, shown)
     make_console().print(f"{len(shown)} features")
@@ -106,7 +106,7 @@ def explain(name: str, *, json: Flag = False) -> None:
 
 
 def _explain(feature: dict[str, Any]) -> None:
-    """Print what a feature is, line by line, and the symbols of its formula."""
+    """Print the facts on a feature, line by line, and the symbols of its formula."""
     from rich.text import Text
 
     rows = [
@@ -128,18 +128,18 @@ def extract(
     threads: int | None = None,
     group: str | None = None,
 ) -> int:
-    """Compute the features of candidates, also of your own detector's.
+    """Compute the features of candidates, including those of another detector.
 
     Parameters
     ----------
     candidates
         Table of candidates: image_id, candidate_id, x_mm, y_mm, radius_mm (or _px, _percent).
     feature
-        A feature to compute; repeat for more. All without it.
+        Feature to compute; repeat for more. By default all.
     threads
-        Threads; all processors by default.
+        Number of threads; by default one per processor.
     group
-        Group of labels of a study of other pictures than chests that has several.
+        Group of labels, if the study has several.
     """
     from overread.tables import read_table
 
@@ -161,7 +161,7 @@ def extract(
 
 
 def _group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path) -> dict[str, pd.DataFrame]:
-    """Candidates by the id of their image, whatever the table calls it; one that the folder has not is refused."""
+    """Return the candidates by image id; refuse candidates of an image that is not in the folder."""
     from overread.marks import ImageNames
 
     names = ImageNames({image.image_id: str(image.path) for image in images}, "the folder")
@@ -169,14 +169,14 @@ def _group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path
     unknown = sorted(set(table["image_id"]) - ids.keys())
     if unknown:
         raise InvalidInputError(
-            f"{path}: {len(unknown)} image ids are not in the folder, the first: {unknown[0]!r} "
-            "(ids, file names or paths of its images)"
+            f"{path}: {len(unknown)} image ids are not in the folder, such as {unknown[0]!r}. "
+            "Use ids, file names or paths of its images."
         )
     return {ids[str(name)]: rows for name, rows in table.groupby("image_id", sort=False)}
 
 
 def _print_families() -> None:
-    """Print the families with their counts, and how to see more."""
+    """Print the families with their counts, and the commands for more."""
     from overread._commands import make_table
     from overread.features import CATALOGUE
 
@@ -189,5 +189,5 @@ def _print_families() -> None:
     table.add_row("all", "", str(len(CATALOGUE)), "")
     console = make_console()
     console.print(table)
-    console.print("overread features --family NAME, --search WORDS or --json lists features;")
-    console.print("overread features explain NAME gives a feature's formula and reference.")
+    console.print("To list features: overread features --family NAME, --search WORDS or --json")
+    console.print("For a feature's formula and reference: overread features explain NAME")

@@ -1,6 +1,6 @@
-"""`overread froc`: how good is a detector, from its scores and the ground truth alone.
+"""`overread froc`: measure a detector from its scores and the ground truth.
 
-Tables and sentences for people: `overread froc` and `overread compare`.
+It also prints the tables and sentences of `overread froc` and `overread compare`.
 """
 
 from __future__ import annotations
@@ -45,20 +45,21 @@ def froc(
     Parameters
     ----------
     scores
-        Detections: CSV or Parquet with image_id, positions and scores, or the JSON of COCO, MONAI or
-        nnDetection.
+        Detections: CSV or Parquet with image_id, positions and scores; or JSON of COCO, MONAI or nnDetection.
     truth
-        Ground truth: CSV or Parquet with image_id and ellipses, circles or boxes, or COCO ground truth.
+        Ground truth: CSV or Parquet with image_id and ellipses, circles or boxes; or COCO ground truth.
     fp
-        False positives per image at which sensitivity is told; repeat for more. Default: 0.5 to 3 by 0.5.
+        False positives per image at which to report sensitivity; repeat for more. By default 0.5 to 3 in
+        steps of 0.5.
     n_shifts
-        Ways to give every image the candidates of another one, for the chance level; 0: leave it out.
+        Number of times that images swap their candidates for the chance level; 0: no chance level.
     lock
-        Fix the threshold at --lock-at on these data and write it here, before the test set is scored.
+        Lock the threshold for --lock-at on these data and write it to this file, before you score the test
+        set.
     lock_at
-        False positives per image of the locked threshold.
+        False positives per image for which to lock the threshold.
     locked
-        Score these data at the threshold that another set locked.
+        Use the threshold in this file, which --lock wrote for other data.
     figure
         Draw the curves (PNG, SVG or PDF).
     json
@@ -78,14 +79,16 @@ def froc(
     if figure is not None:
         figure_kind(figure)
     if n_shifts < 0:
-        raise UsageError(f"--n-shifts {n_shifts}: 0 or more")
+        raise UsageError(f"--n-shifts {n_shifts}: give 0 or more")
     if locked is not None and fp is not None:
-        raise UsageError("--fp has no effect with --locked, whose threshold is fixed: leave it out")
+        raise UsageError("--fp has no effect with --locked, whose threshold is fixed. Remove it.")
     targets = fp or FP_TARGETS
     evaluation = load_evaluation((scores,), truth, reading or ReadingOptions(), make_counting(counting))
     matchings = evaluation.matchings()
     if (lock or locked) and len(matchings) > 1:
-        raise UsageError(f"--lock and --locked need one model; choose it by --score: {', '.join(matchings)}")
+        raise UsageError(
+            f"--lock and --locked need one model. Choose it with --score: {', '.join(matchings)}"
+        )
     if locked is not None:
         report = _report_locked(matchings, locked, draws)
     else:
@@ -104,7 +107,7 @@ def _report_models(
     draws: Resampling,
     n_shifts: int,
 ) -> dict[str, Any]:
-    """Everything that is known of each model, as plain records."""
+    """Return all results of each model as plain records."""
     from overread._terminal import ProgressBar, begin_work
 
     models = []
@@ -125,7 +128,7 @@ def _report_models(
 
 
 def summarize(evaluation: FrocEvaluation, matching: Matching) -> dict[str, Any]:
-    """Sizes, rule and counting: what every figure below rests on."""
+    """Sizes, hit rule and counting, on which all results below depend."""
     import numpy as np
 
     return {
@@ -150,7 +153,7 @@ def _point_records(matching: Matching, fp: tuple[float, ...], draws: Resampling)
 
 
 def _records_of(intervals: Any) -> list[dict[str, Any]]:
-    """Gather a frame with a row per point and measure into one record per point."""
+    """Turn a table with one row per point and measure into one record per point."""
     records: dict[Any, dict[str, Any]] = {}
     for row in intervals.itertuples():
         record = records.setdefault(
@@ -165,7 +168,7 @@ OTHER_TREATMENT = {"ignore": "fp", "fp": "ignore"}
 
 
 def _other_records(matching: Matching, fp: tuple[float, ...], draws: Resampling) -> dict[str, Any] | None:
-    """Points under the other treatment of candidates on single-reader GTs, where there are any."""
+    """Points with the other treatment of candidates on single-reader objects, if there are any."""
     other = OTHER_TREATMENT.get(matching.counting.single_reader)
     if matching.require_geometry().truth_golden.all() or other is None:
         return None
@@ -176,7 +179,7 @@ def _other_records(matching: Matching, fp: tuple[float, ...], draws: Resampling)
 def _chance_records(
     evaluation: FrocEvaluation, model: str, fp: tuple[float, ...], seed: int, n_shifts: int
 ) -> dict[str, Any] | None:
-    """Chance level: what the same candidates find on other images; None with only one image."""
+    """Chance level: the sensitivity of the same candidates on other images; None with only one image."""
     from overread.froc import chance_level
 
     if len(evaluation.images) < 2 or n_shifts == 0:
@@ -199,7 +202,7 @@ def _chance_records(
 
 
 def _figure_records(matching: Matching, draws: Resampling) -> list[dict[str, Any]]:
-    """AFROC and wAFROC; over all cases where every image has a target; nothing without targets."""
+    """AFROC and wAFROC; over all cases if every image has a target; empty without targets."""
     from dataclasses import asdict
 
     from overread.froc import estimate_figures, whole_curve_figures
@@ -228,7 +231,7 @@ def _lock_threshold(matchings: dict[str, Matching], path: Path, fp_target: float
 
 
 def _report_locked(matchings: dict[str, Matching], path: Path, draws: Resampling) -> dict[str, Any]:
-    """Test figures at a locked threshold, citing its file."""
+    """Test results at a locked threshold, with its file."""
     from overread.froc import LockedOperatingPoint
 
     ((name, matching),) = matchings.items()
@@ -265,7 +268,7 @@ PLAIN: dict[str, Any] = {"title_justify": "left", "caption_justify": "left", "pa
 
 
 def print_froc(report: dict[str, Any]) -> None:
-    """Sizes and rule, then for each model its points, the chance level and the whole-curve figures."""
+    """Print sizes and hit rule, then for each model its points, chance level and figures of merit."""
     _print_summary(report)
     for model in report["models"]:
         _print_points(report, model)
@@ -278,28 +281,28 @@ def print_froc(report: dict[str, Any]) -> None:
 
 
 def _print(text: str) -> None:
-    """Print a sentence, which goes on in the next line where the terminal is narrow."""
+    """Print a sentence, wrapped to the width of the terminal."""
     make_console(markup=False).print(text)
 
 
 def _print_summary(report: dict[str, Any]) -> None:
-    """Sizes, rule and resampling that the numbers rest on."""
+    """Print the sizes, hit rule and resampling behind the numbers."""
     single, extra = report["n_single_reader_gts"], ""
     if single:
-        extra = f"; {single} single-reader GTs, candidates on them: {report['counting']['single_reader']}"
+        extra = f"; {single} single-reader objects, candidates on them: {report['counting']['single_reader']}"
     _print(
         f"{report['n_images']} images (from {report['images_from']}), "
-        f"{report['n_gts']} GTs to find in {report['n_positive_images']} of them{extra}"
+        f"{report['n_gts']} objects to find in {report['n_positive_images']} of them{extra}"
     )
     _print(f"Hit: {report['rule']}")
     if report["resampled"] == "images":
         _print(
-            "No patient ids: images are resampled. Several images of a patient make the intervals too short."
+            "No patient ids: images are resampled. If a patient has several images, the intervals are too short."
         )
 
 
 def _print_points(report: dict[str, Any], model: dict[str, Any]) -> None:
-    """Tables of one model: as counted, and under the other treatment of single-reader GTs where there are any."""
+    """Print the tables of one model: as counted, and with the other treatment of single-reader objects."""
     chance, other = model["chance"], model["other_treatment"]
     by_chance = [point["chance_gt_sensitivity"] for point in chance["points"]] if chance else None
     console = make_console()
@@ -309,7 +312,7 @@ def _print_points(report: dict[str, Any], model: dict[str, Any]) -> None:
         known = limits if not math.isnan(figure["lower"]) else "no interval"
         _print(f"{figure['figure']} {figure['estimate']:.3f} ({known})")
     if other:
-        title = f"The same, candidates on single-reader GTs {TREATMENTS[other['single_reader']]}"
+        title = f"The same, candidates on single-reader objects {TREATMENTS[other['single_reader']]}"
         console.print(_points_table(title, other["points"], None))
 
 
@@ -337,7 +340,7 @@ def _points_table(
 def _sized_table(
     columns: list[tuple[str, int]], rows: list[list[str]], *, title: str, **options: Any
 ) -> Table:
-    """Table of numbers whose columns have at least these widths."""
+    """Table of numbers with at least these column widths."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
 
@@ -351,30 +354,32 @@ def _sized_table(
 
 
 def _caption(report: dict[str, Any], model: dict[str, Any]) -> str:
-    """Small print of a model's table."""
+    """Caption of a model's table."""
     parts = [
         f"sensitivities in per cent with {100 * report['level']:g} % intervals; "
-        "FP/image: the target, and what the threshold gives"
+        "FP/image: the target, and (in brackets) the value at the threshold"
     ]
     chance = model["chance"]
     if chance and not math.isnan(chance["reached"]):
         parts.append(
-            f"any candidate hits {percent(chance['reached'])} of the GTs, "
+            f"all candidates together hit {percent(chance['reached'])} of the objects, "
             f"by chance {percent(chance['chance_reached'])}"
         )
     return "; ".join(parts)
 
 
 def print_locked(report: dict[str, Any]) -> None:
-    """Figures at a locked threshold."""
+    """Print the results at a locked threshold."""
     from rich.box import SIMPLE_HEAD
 
     _print(
-        f"{report['model']} on {report['n_images']} images with {report['n_gts']} GTs, at the threshold "
-        f"that {report['lock']} locked at {report['locked_at']} (checksum {report['lock_checksum'][:12]})"
+        f"{report['model']} on {report['n_images']} images with {report['n_gts']} objects, at the threshold "
+        f"of {report['lock']}, locked at {report['locked_at']} (checksum {report['lock_checksum'][:12]})"
     )
     if report["model"] != report["locked_model"]:
-        _print(f"The lock is for the scores {report['locked_model']!r}: is this the same model?")
+        _print(
+            f"The threshold was locked for the scores {report['locked_model']!r}. Check that this is the same model."
+        )
     point = report["point"]
     fp = point["fp_per_image"]
     cells = {
@@ -391,7 +396,7 @@ def print_locked(report: dict[str, Any]) -> None:
 
 
 def print_comparison(report: dict[str, Any]) -> None:
-    """Differences at the FP targets, of the whole curve, and what they say in words."""
+    """Print the differences at the FP targets and of the whole curve, with a verdict."""
     _print_summary(report)
     first, second = report["first"], report["second"]
     rows = []

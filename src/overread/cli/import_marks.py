@@ -1,6 +1,6 @@
-"""``overread import``: other tools' marks become the tables of a study.
+"""``overread import``: turn other tools' marks into the tables of a study.
 
-Show how a spreadsheet was understood, and ask what it does not tell.
+For a spreadsheet it shows the interpretation and asks about anything ambiguous.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from overread.marks import Layout, Spacings
 
 
-FORMAT_HELP = "auto looks at the content, or: " + ", ".join(
+FORMAT_HELP = "auto recognizes the content; or one of: " + ", ".join(
     f"{entry.name} ({entry.description})" for entry in FORMATS.values()
 )
 
@@ -68,52 +68,52 @@ def import_marks(
     json: Flag = False,
     **of_format: Any,
 ) -> None:
-    """Turn other tools' marks, or any spreadsheet of marks, into marks, readings and images tables.
+    """Convert marks from a spreadsheet or an annotation tool into tables of marks, readings and images.
 
-    Where OUTPUT is a study that overread init has made, its images.csv stays, and the marks take its ids. How a
-    spreadsheet was understood is shown; on a terminal you are asked whether that is right.
+    If `overread init` made OUTPUT, its images.csv stays, and the marks get its image ids. For a spreadsheet,
+    the command shows its interpretation and, on a terminal, asks you to confirm it.
 
     Parameters
     ----------
     files
-        Files to read; several are joined.
+        Files to read; several are combined.
     output
-        Folder for the tables; made if need be.
+        Folder for the tables; created if it does not exist.
     format
-        A name in `overread.marks.FORMATS`, or auto.
+        A format in `overread.marks.FORMATS`, or auto.
     reader
-        NAME=FILE: a file that is one reader's (cvat, coco, sheet, ...). Repeat it for each reader.
+        NAME=FILE: a file with the marks of one reader (cvat, coco, sheet, ...). Repeat for each reader.
     reader_names
-        OLD=NEW,...: other names for the readers of the files, such as 3=Ann,5=Bob for Label Studio's numbers.
+        OLD=NEW,...: new names for readers, such as 3=Ann,5=Bob for Label Studio's numbers.
     mm_per_px
-        Millimetres per pixel, one number or X,Y, where the format does not tell it; px: lengths stay pixels.
+        Pixel size in mm, X or X,Y, where the format does not state it; px: lengths stay in pixels.
     images
-        Images table with mm_per_px_x and mm_per_px_y, where OUTPUT has none; the marks take its ids.
+        Images table with mm_per_px_x and mm_per_px_y, if OUTPUT has none; the marks get its image ids.
     scale
-        Factor from the pixels of the files to those of the images, such as 0.5 or 1/3, where marks were drawn on
-        copies of another size that the file does not state. 1: they are the images' own.
+        Factor from the file's pixels to the image's pixels, such as 0.5 or 1/3, if marks were drawn on copies
+        of another size that the file does not state. 1: same size.
     all_read_all
-        Every reader read every image, also those that he did not mark.
+        Every reader read every image, also those that they did not mark.
     readers
-        A,B,C: these readers, and nobody else, read every image.
+        A,B,C: these readers, and no others, read every image.
     readings
-        Table of who read what: a column for the image and one for the reader.
+        Table of readings, with a column for the image and one for the reader.
     label
-        Keep only marks with this label; readings stay. Repeat it for several.
+        Keep only marks with this label; readings stay. Repeat for more.
     drop_unknown
-        Leave out marks of images that the study does not have, instead of stopping.
+        Skip marks on images that the study does not have, instead of stopping.
     yes
-        Take what was understood of a spreadsheet without asking.
+        Accept the interpretation of a spreadsheet without asking.
     dry_run
-        Show what would be imported, and write nothing.
+        Show what would be imported without writing it.
     parquet
         Write Parquet instead of CSV.
     overwrite
-        Replace tables that are there already.
+        Replace existing tables.
     json
         Print a summary for machines.
     **of_format
-        Options of the formats, as `overread.marks.FORMATS` lists them.
+        Options of single formats, as listed in `overread.marks.FORMATS`.
     """
     from overread._commands import print_warnings
     from overread._terminal import ProgressBar, count_steps
@@ -139,7 +139,7 @@ def import_marks(
                 for source in count_steps("reading: files", sources)
             ]
         if study is None and not any(source.format == "plain" for source in sources):
-            # One image has one id in all of them.
+            # An image has the same id in all of them.
             parts = with_ids_of_files(parts)
         found = _rename_readers(combine(parts), reader_names)
         found = rule.apply(_select_labels(found, label), study)
@@ -178,12 +178,12 @@ def _parse_scale(text: str | None) -> float | None:
     except (ValueError, ZeroDivisionError, OverflowError):
         factor = 0.0
     if not 0 < factor < math.inf:
-        raise UsageError(f"--scale {text!r}: give a positive number such as 0.5, or 1/3")
+        raise UsageError(f"--scale {text!r}: give a positive number such as 0.5 or 1/3")
     return factor
 
 
 def _find_study(out: Path, images: Path | None) -> tuple[StudyImages | None, bool]:
-    """Images of the study that the marks go to, and whether its own table stays: one whose files are there does."""
+    """Return the images of the target study, and whether its table stays: it does if its files exist."""
     from overread.marks import find_table
 
     own = find_table(out, "images") if out.is_dir() else None
@@ -192,14 +192,14 @@ def _find_study(out: Path, images: Path | None) -> tuple[StudyImages | None, boo
         paths: list[str] = study.table["path"].tolist() if "path" in study.table else []
         if any(path and (out / path).is_file() for path in paths):
             if images is not None and images.resolve() != own.resolve():
-                raise UsageError(f"{own}: lists the images of the study already; leave --images out")
+                raise UsageError(f"{own}: already lists the images of the study. Remove --images.")
             return study, True
     return (None if images is None else StudyImages.read(images)), False
 
 
 @dataclass(frozen=True)
 class ReadingRule:
-    """Who read what, as the user tells it; nothing told leaves it to the files."""
+    """The readings as given by options; without any, the files decide."""
 
     table: Path | None
     readers: list[str] | None
@@ -211,11 +211,11 @@ class ReadingRule:
 
     @property
     def is_told(self) -> bool:
-        """Whether anything was told."""
+        """Whether any option was given."""
         return self.table is not None or self.readers is not None or self.all_read_all
 
     def apply(self, found: MarkSet, study: StudyImages | None) -> MarkSet:
-        """Put the readings that were told in place of those of the files."""
+        """Replace the readings of the files by the given ones."""
         from overread.marks import ImageNames, cross_readings, read_readings, replace_readings
 
         if not self.is_told:
@@ -228,8 +228,8 @@ class ReadingRule:
         else:
             if study is None:
                 warnings.warn(
-                    f"every image means the {len(images)} that the files name; an image that nobody marked may be "
-                    "missing (put the image files into the folder and run overread init first)",
+                    f"every image means the {len(images)} images in the files; images without marks may be "
+                    "missing. To include it, put the image files in the folder and run overread init first.",
                     DataWarning,
                     stacklevel=2,
                 )
@@ -240,7 +240,7 @@ class ReadingRule:
 
 @dataclass
 class MarkSource:
-    """A file to read, its reader where the user names them, its format and the options to read it by."""
+    """A file to read, with its reader if given, its format and the options of the format."""
 
     file: Path
     reader: str | None
@@ -250,7 +250,7 @@ class MarkSource:
     def settle(
         self, given: dict[str, Any], study: StudyImages | None, rule: ReadingRule, *, yes: bool, quiet: bool
     ) -> None:
-        """Find the options: those given, its reader, its readings where they are told, what its columns mean."""
+        """Collect the options: those given, its reader, its readings if given, and the meaning of its columns."""
         from overread.marks import Spacings
 
         self.options = {**given, "reader": self.reader} if self.reader else dict(given)
@@ -271,7 +271,7 @@ class MarkSource:
 
 
 def _list_sources(files: tuple[Path, ...], readers: list[str], format_: str) -> list[MarkSource]:
-    """Files, those of one reader last, with the format that each has."""
+    """List the files with their formats, those of one reader last."""
     named = [*((file, None) for file in files), *map(_parse_reader, readers)]
     return [
         MarkSource(file, reader, detect_format(file) if format_ == "auto" else format_)
@@ -280,10 +280,10 @@ def _list_sources(files: tuple[Path, ...], readers: list[str], format_: str) -> 
 
 
 def _next_step(out: Path, written: list[Path], *, has_images: bool) -> str:
-    """Say what comes after an import."""
+    """Return the next step after an import."""
     place = shlex.quote(str(out))
     if not written:
-        return "the same command without --dry-run"
+        return "run the same command without --dry-run"
     return (
         f"overread run {place}"
         if has_images
@@ -292,15 +292,15 @@ def _next_step(out: Path, written: list[Path], *, has_images: bool) -> str:
 
 
 def _split_names(text: str) -> list[str]:
-    """Names between commas, each once."""
+    """Split a list of names; each may occur once."""
     names = [visible_text(name).strip() for name in text.split(",")]
     if not all(names) or len(set(names)) < len(names):
-        raise UsageError(f"--readers {text!r}: write different names with commas between them")
+        raise UsageError(f"--readers {text!r}: write different names, separated by commas")
     return names
 
 
 def _rename_readers(found: MarkSet, text: str | None) -> MarkSet:
-    """Give readers other names; two that would become one are refused, unless they are one in two spellings."""
+    """Rename readers; refuse to merge two, unless they are spellings of the same name."""
     if text is None:
         return found
     pairs = [visible_text(part).partition("=") for part in text.split(",")]
@@ -310,12 +310,16 @@ def _rename_readers(found: MarkSet, text: str | None) -> MarkSet:
         raise UsageError(f"--reader-names {text!r}: write OLD=NEW,OLD=NEW")
     absent = [name for name in names if name not in present]
     if absent:
-        raise UsageError(f"--reader-names: there is no reader {absent[0]!r}; there are {', '.join(present)}")
+        raise UsageError(
+            f"--reader-names: there is no reader {absent[0]!r}. The readers are {', '.join(present)}."
+        )
     spellings: dict[str, set[str]] = {}
     for name in present:
         spellings.setdefault(names.get(name, name), set()).add(likeness_of(name))
     if any(len(alike) > 1 for alike in spellings.values()):
-        raise UsageError(f"--reader-names {text!r}: two readers would become one")
+        raise UsageError(
+            f"--reader-names {text!r}: two readers would become one. Give each a different name."
+        )
     marks, readings = (
         table.assign(reader_id=table["reader_id"].replace(names)) for table in (found.marks, found.readings)
     )
@@ -325,20 +329,20 @@ def _rename_readers(found: MarkSet, text: str | None) -> MarkSet:
 
 
 def _say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
-    """Name the images of the study that nobody read: a run needs a reading of each."""
+    """Warn about images without a reading; a run needs a reading of each."""
     read = set(found.readings["image_id"])
     unread = [image for image in study.table["image_id"] if image not in read]
     if unread:
         print_line(
-            f"overread: warning: {len(unread)} of {len(study.table)} images have no reading, such as {unread[0]!r}: "
-            f"tell who read them (--all-read-all, --readers), or leave them out: "
+            f"overread: warning: {len(unread)} of {len(study.table)} images have no reading, such as "
+            f"{unread[0]!r}. Give their readers (--all-read-all, --readers), or drop them: "
             f"overread init {shell_word(out)} --drop unread",
             stderr=True,
         )
 
 
 def _offer_options_of_formats(command: Callable[..., None]) -> None:
-    """Give the command a signature in which the formats' options stand one by one, each once for all that share it."""
+    """Add the options of all formats to the command's signature, each once."""
     owners: dict[Option, list[str]] = {}
     for entry in FORMATS.values():
         for option in entry.options:
@@ -364,7 +368,7 @@ _offer_options_of_formats(import_marks)
 
 
 def _parse_reader(text: str) -> tuple[Path, str]:
-    """File and reader of NAME=FILE."""
+    """Read file and reader from NAME=FILE."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
         raise UsageError(f"--reader {text!r}: write NAME=FILE")
@@ -372,19 +376,19 @@ def _parse_reader(text: str) -> tuple[Path, str]:
 
 
 def _select_labels(found: MarkSet, labels: list[str] | None) -> MarkSet:
-    """Keep the marks of some labels; of all where none is named."""
+    """Keep the marks of some labels; all if none is given."""
     if not labels:
         return found
     kept = keep_labels(found, labels)
     others = found.marks.loc[~found.marks["label"].isin(labels), "label"].value_counts()
     if len(others):
         listed = ", ".join(f"{label!r} {count}" for label, count in others.items())
-        print_line(f"overread: left out {others.sum()} marks with other labels: {listed}", stderr=True)
+        print_line(f"overread: skipped {others.sum()} marks with other labels: {listed}", stderr=True)
     return kept
 
 
 EXAMPLES = 3
-# In English, German, French, Spanish and Italian.
+# "Yes" in English, German, French, Spanish and Italian.
 YES = ("y", "yes", "j", "ja", "o", "s")
 OPTIONS = ("columns", "xy", "unit", "angle", "decimal", "sheet", "radius_mm")
 
@@ -399,10 +403,10 @@ def settle_sheet(
     yes: bool,
     quiet: bool,
 ) -> dict[str, Any]:
-    """Show what was understood, ask for the rest on a terminal, and return the options that say it all.
+    """Show the interpretation, ask about open questions on a terminal, and return the complete options.
 
-    Where nobody can be asked, a UsageError names the option for each open question; `readings_told` is whether it is
-    told who read what, which is asked for along with the rest.
+    Without a terminal, a UsageError names the option for each open question. `readings_told` is whether the
+    readings are given; otherwise they are asked for too.
     """
     from overread.marks import WHO_READ, SheetOptions, understand_sheet
 
@@ -419,15 +423,17 @@ def settle_sheet(
         open_ = [*map(str, layout.questions), *([] if readings_told else [WHO_READ])]
         raise UsageError(f"{path}: " + "\n".join(open_))
     if can_ask and not yes and input("Is this right? [y/N] ").strip().lower() not in YES:
-        raise UsageError("nothing was imported; say what the columns are with --columns, or see --help")
+        raise UsageError("nothing was imported. Name the columns with --columns, or see --help.")
     if layout.doubts and not yes and not can_ask:
-        raise UsageError(f"{path}: " + "\n".join(layout.doubts) + "\nor take what is shown with --yes")
+        raise UsageError(
+            f"{path}: " + "\n".join(layout.doubts) + "\nor accept the interpretation shown with --yes"
+        )
     settled = replace(layout.options, columns=layout.columns_option())
     return {name: value for name in OPTIONS if (value := getattr(settled, name)) is not None}
 
 
 def _ask_for(layout: Layout) -> str:
-    """Ask the first question until the answer is one of its choices."""
+    """Ask a question until the answer is one of its choices."""
     question = layout.questions[0]
     while True:
         said = input(f"{question.text} [{'/'.join(question.choices)}] ").strip().lower()
@@ -437,8 +443,8 @@ def _ask_for(layout: Layout) -> str:
 
 
 def _show_layout(path: Path, layout: Layout) -> None:
-    """Print what each column was taken for, with a few rows."""
-    print_plain(f"{path}: {len(layout.sheet.rows)} rows, understood as")
+    """Print the interpretation of each column, with a few rows."""
+    print_plain(f"{path}: {len(layout.sheet.rows)} rows, interpreted as")
     header = ("what", "column", *(f"row {row}" for row in layout.sheet.numbers[:EXAMPLES]))
     rows = [(role, name, *layout.sheet.column(name)[:EXAMPLES]) for role, name in layout.columns.items()]
     print_table(header, rows, show_edge=False)

@@ -1,4 +1,4 @@
-"""`overread init`: a folder of images becomes a study."""
+"""`overread init`: make a study from a folder of images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 10
-"""Files that could not be read and are named one by one, so that the end stays in sight."""
+"""Most skipped files that are listed on the screen, so that the end stays visible."""
 MOST_OF_A_KIND = 3
 
 
@@ -39,48 +39,46 @@ def init(
     overwrite: Flag = False,
     json: Flag = False,
 ) -> None:
-    """Make a study out of a folder of DICOM, PNG, TIFF or JPEG files.
+    """Turn a folder of DICOM, PNG, TIFF or JPEG files into a study.
 
-    Writes images.csv and a commented study.toml. Where images.csv is there already, its rows stay and the files are
-    found by their ids; files that could not be used before are looked at again. Nothing that names a patient is
-    written unless you ask for it. Files that cannot be used are left out and listed in found_files.csv; copies of one
-    picture, one patient under two ids, lateral, AP and other views, and text in the picture are named with a command
-    that cures them.
+    Writes images.csv and a commented study.toml. An existing images.csv keeps its rows, and files that failed
+    before are tried again. Files that cannot be used are skipped and listed in found_files.csv.
 
     Parameters
     ----------
     folder
-        Folder with the images, also in folders within it.
+        Folder with the images, also in subfolders.
     mm_per_px
-        Size of a pixel in mm, X or X,Y, for files that do not state it; px: lengths are pixels, for pictures that are
-        no chests.
+        Pixel size in mm, X or X,Y, for files that do not state it. px: lengths are in pixels, for images that
+        are not chest radiographs.
     images
-        Table of the files (a column file, path or image_id) with mm_per_px_x and mm_per_px_y, for files that do not
-        state it.
+        Table with mm_per_px_x and mm_per_px_y, and the files in a column file, path or image_id, for files
+        that do not state their pixel size.
     ids
-        name: an image's id is its file's name. hash: a salted hash, for files that are named after patients. Without
-        it: the name, unless it holds the patient's name or id.
+        name: an image's id is its file name. hash: a salted hash, for files that are named after patients. By
+        default the name, unless it contains the patient's name or id.
     patients
-        hashed: a DICOM file's PatientID as a salted hash. raw: as it stands. none: not read.
+        hashed: the PatientID of a DICOM file as a salted hash. raw: unchanged. none: not read.
     patient_pattern
-        Regular expression whose first group in a file's name is the patient, for files without a header.
+        Regular expression for file names whose first group is the patient, for files without a header.
     drop
-        Leave images out, with their marks and readings: ids or file names with commas between them, or kinds:
-        duplicate, copy, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
+        Remove images with their marks and readings: ids or file names separated by commas, or kinds:
+        duplicate, copy, lateral, ap, non-chest, not-frontal, text, unread (no reading), missing (no file).
     same_patient
-        A=B: the images A and B (or two patient ids) are of one patient. Repeat it for several.
+        A=B: the images A and B (or two patient ids) are of one patient. Repeat for more.
     different
-        A=B: the images A and B look the same but are of different patients. Repeat it for several; images.csv keeps it.
+        A=B: the images A and B look the same but are of different patients. Repeat for more; images.csv
+        records it.
     region
-        What the images are: chest; or other pictures whose objects lie in a bright field (field_of_view), inside masks
-        (masks) or anywhere (all); or a kind that another package adds. Without it: chest, unless most images show no
-        pair of lungs.
+        Kind of image. chest: chest radiographs. For other images, where to search: field_of_view (the bright
+        field), masks (inside masks) or all (everywhere). Or a kind from another package. By default chest,
+        unless most images show no pair of lungs.
     preset
-        paper: study.toml follows every rule of the paper; without it Overread's own defaults.
+        paper: study.toml follows every rule of the paper. By default it has Overread's defaults.
     overwrite
         Replace images.csv and study.toml.
     json
-        Print what was made as JSON.
+        Print the result as JSON.
     """
     from overread._commands import parse_spacing
     from overread._terminal import ProgressBar
@@ -129,24 +127,24 @@ def _record(made: MadeStudy) -> dict[str, Any]:
 
 
 def _print_made(made: MadeStudy, folder: Path) -> None:
-    """Say what was made, what was left out, and what comes next."""
+    """Print what was written, what was skipped, and the next step."""
     print_line(f"{made.n_images} images, {made.n_patients} patients known")
     out = {
         **made.unreadable,
-        **{name: f"{reason} (left out before)" for name, reason in made.stay_out.items()},
+        **{name: f"{reason} (skipped before)" for name, reason in made.stay_out.items()},
     }
     for name, reason in list(out.items())[:MOST_NAMED]:
-        print_line(f"left out: {name}: {reason}")
+        print_line(f"skipped: {name}: {reason}")
     if len(out) > MOST_NAMED:
         print_line(f"... and {len(out) - MOST_NAMED} more (found_files.csv lists all)")
     if made.unlisted:
         print_line(
-            f"left out: {len(made.unlisted)} image files that images.csv does not list: {made.unlisted[0]}, ..."
+            f"skipped: {len(made.unlisted)} image files that images.csv does not list: {made.unlisted[0]}, ..."
         )
     for image_id, reason in list(made.dropped.items())[:MOST_NAMED]:
-        print_line(f"left out: {image_id}: {reason}")
+        print_line(f"skipped: {image_id}: {reason}")
     if made.dropped:
-        print_line(f"left out on request: {len(made.dropped)} images with {made.n_dropped_marks} marks")
+        print_line(f"dropped on request: {len(made.dropped)} images with {made.n_dropped_marks} marks")
     _print_findings(made, folder)
     for path in made.written:
         print_line(f"wrote {path}")
@@ -159,7 +157,7 @@ def _print_made(made: MadeStudy, folder: Path) -> None:
 
 
 def _print_findings(made: MadeStudy, folder: Path) -> None:
-    """Name what is strange, a few of each kind, with the command that cures it."""
+    """List unusual images, a few of each kind, with the command that fixes them."""
     kinds: dict[str, list[Finding]] = {}
     for finding in made.findings:
         kinds.setdefault(finding.kind, []).append(finding)
@@ -169,4 +167,4 @@ def _print_findings(made: MadeStudy, folder: Path) -> None:
         if len(found) > MOST_OF_A_KIND:
             command = f"overread check {shell_word(folder)}"
             print_line(f"... and {len(found) - MOST_OF_A_KIND} more of this kind ({command} lists all)")
-        print_line(f"   cure: {found[0].cure(folder)}")
+        print_line(f"   to fix: {found[0].cure(folder)}")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 DRAWN_MM = 0.35
-"""Side of the square pixels under the marks: 1000 of them across a chest, more than a page shows."""
-WORDS = {"golden": "golden objects (marked by two readers or more)"}
+"""Pixel size in mm of the drawn image: 1000 pixels across a chest, more than a page shows."""
+WORDS = {"golden": "consensus objects (marked by two or more readers)"}
 
 
 def merge(
@@ -38,25 +38,27 @@ def merge(
     options: Annotated[MergeOptions | None, Parameter(name="*", group="Merging")] = None,
     labels: Annotated[LabelOptions | None, Parameter(name="*", group="Soft labels")] = None,
 ) -> None:
-    """Merge the readers' marks into ground-truth objects with soft labels.
+    """Merge the readers' marks into objects with soft labels.
 
     Parameters
     ----------
     tables
         Marks and readings.
     adjudication
-        Table of a chair's decisions on objects, as the reading room writes it: lesions become golden, the others go.
+        Table of a chair's decisions on objects, from the reading room: lesions become consensus objects, the
+        other objects are removed.
     output
-        Write the truth table here, CSV or Parquet by the ending.
+        File for the truth table; its ending (.csv or .parquet) chooses the format.
     figure
-        Draw the marks beside the merged objects (PNG, SVG or PDF), over the image where the study has its file.
+        Draw the marks and the merged objects side by side (PNG, SVG or PDF), over the image if the study has
+        its file.
     image
-        Image to draw; repeat for more. Without it, the two images with the most marks.
+        Image to draw; repeat for more. By default the two images with the most marks.
     pixels
-        Pixels of that one image, where the study does not have its file: a DICOM, PNG, TIFF or JPEG file, or a 2-D
-        NumPy file (.npy).
+        Pixels of the one image to draw, if the study does not have its file: a DICOM, PNG, TIFF or JPEG file,
+        or a 2-D NumPy file (.npy).
     mm_per_px
-        Spacing of the pixels, where the file does not state it.
+        Pixel size in mm of --pixels, if the file does not state it.
     json
         Print JSON instead of tables.
     options
@@ -73,7 +75,7 @@ def merge(
     if figure is not None:
         figure_kind(figure)
     elif image or pixels is not None or mm_per_px is not None:
-        raise UsageError("--image, --pixels and --mm-per-px say what to draw: give --figure too")
+        raise UsageError("--image, --pixels and --mm-per-px are for a figure. Give --figure too.")
     refuse_to_overwrite([*source.files(), pixels, adjudication], [output, figure])
     found = source.load(options, labels)
     marks, readings = found.tables.marks, found.tables.readings
@@ -122,7 +124,7 @@ def _draw_images(
     *,
     unit: LengthUnit,
 ) -> Any:
-    """Figure of the images asked for, or of the two with the most marks, over their pixels where they are known."""
+    """Draw the given images, or the two with the most marks, over their pixels where known."""
     from overread.truth import marks_figure
 
     counts = tables.marks["image_id"].value_counts(sort=False).sort_index()
@@ -130,7 +132,7 @@ def _draw_images(
     for name in chosen:
         if name not in counts:
             others = ", ".join(map(repr, counts.index[:3]))
-            raise InvalidInputError(f"no marks to draw in image {name!r}; there are marks in {others}, ...")
+            raise InvalidInputError(f"image {name!r} has no marks to draw. Images with marks: {others}, ...")
     if pixels is not None:
         pictures = {chosen[0]: _read_pixels(pixels, mm_per_px, chosen)}
     else:
@@ -141,7 +143,7 @@ def _draw_images(
 def _pictures_of(
     images: pd.DataFrame, study: Path, chosen: tuple[str, ...], unit: LengthUnit
 ) -> dict[str, Any]:
-    """Pixels of the chosen images of a study that has their files; of the others it says why they stay plain."""
+    """Read the pixels of the chosen images of a study; warn about those that cannot be read."""
     from overread.images import display_image
     from overread.truth import MarkedPicture
 
@@ -161,7 +163,7 @@ def _pictures_of(
 
 
 def _read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -> Any:
-    """Pixels of the one image that is drawn."""
+    """Read the pixels of the one image to draw."""
     from overread.images import display_image
     from overread.truth import MarkedPicture
 
@@ -178,7 +180,7 @@ def _read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -
 
 
 def _read_array(path: Path) -> Any:
-    """2-D array of a NumPy file (.npy); its header is judged before anything is read by it."""
+    """Read a 2-D array from a NumPy file (.npy); its header is checked first."""
     import numpy as np
     from numpy.lib import format as npy
 
@@ -202,7 +204,7 @@ def _read_array(path: Path) -> Any:
 
 
 def _count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
-    """Count the objects of which a reader drew two marks or more."""
+    """Count the objects on which a reader drew two or more marks."""
     members = truth[["image_id", "truth_id", "mark_ids"]].explode("mark_ids")
     members = members.rename(columns={"mark_ids": "mark_id"})
     known = members.astype("str").merge(marks[["image_id", "mark_id", "reader_id"]].astype("str"))
@@ -212,7 +214,7 @@ def _count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
 def _show(
     summary: dict[str, int], truth: pd.DataFrame, curve: ThresholdCurve | None, written: list[Path]
 ) -> None:
-    """Print the summary, how many objects each number of readers has, and what held-out readers say of thresholds."""
+    """Print the summary, the objects by number of readers, and the thresholds that held-out readers support."""
     print_counts(summary, words=WORDS)
     rows = (
         (n_readers, f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
@@ -227,7 +229,7 @@ def _show(
 
 
 def _show_thresholds(curve: ThresholdCurve) -> None:
-    """Print how well each held-out reader agrees with the objects of the others, threshold by threshold."""
+    """Print how well held-out readers agree with the objects of the others, by threshold."""
     rows = (
         (
             f"{row['threshold']:g}{' (used)' if row['threshold'] == curve.used else ''}",
@@ -239,5 +241,5 @@ def _show_thresholds(curve: ThresholdCurve) -> None:
         for row in curve.table.to_dict("records")
     )
     header = (curve.option, "objects per image", "unchanged at the next", "agreement", "below the best")
-    print_table(header, rows, title="Thresholds, judged by held-out readers")
-    print_plain(f"Held-out readers would choose {curve.option} = {curve.chosen:g}.")
+    print_table(header, rows, title="Thresholds by agreement with held-out readers")
+    print_plain(f"The held-out readers support {curve.option} = {curve.chosen:g}.")

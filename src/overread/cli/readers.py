@@ -1,4 +1,4 @@
-"""`overread readers`: how the readers of a study read."""
+"""`overread readers`: sensitivity, false positives and agreement of a study's readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADERS = {
     "n_a": "marked\nby a",
     "n_b": "marked\nby b",
     "n_both": "by\nboth",
-    "sensitivity": "found /\ngolden",
+    "sensitivity": "found /\nconsensus",
     "fp_per_image": "false /\nimage",
     "reader_a": "a",
     "reader_b": "b",
@@ -41,16 +41,15 @@ def readers(
 ) -> None:
     """Show how the readers read: sensitivity, false positives, agreement.
 
-    Sensitivity and false positives stand twice: against the golden objects of all readers, as the paper has
-    them, and (loo) against those that the other readers make without the one who is judged, in images with three
-    readings or more.
+    Sensitivity and false positives are given twice: against the consensus objects of all readers, as in the
+    paper, and (leave-one-out) against those of the other readers, in images with three or more readings.
 
     Parameters
     ----------
     tables
         Marks and readings.
     figure
-        Draw readings per image and the readers' rates (PNG, SVG or PDF).
+        Draw the readings per image and the readers' rates (PNG, SVG or PDF).
     json
         Print JSON instead of tables.
     options
@@ -76,26 +75,26 @@ def readers(
 
 
 def _show(statistics: ReaderStatistics) -> None:
-    """Print the tables for people; no leave-one-out where no reader has two others."""
+    """Print the tables; the leave-one-out table needs images with three readings."""
     _print_frame(statistics.readings_per_image, "Readings per image")
     left_out = [name for name in statistics.readers.columns if name.startswith("loo_")]
     by_all = statistics.readers.drop(columns=left_out)
     by_others = statistics.readers.loc[statistics.readers["loo_n_readings"] > 0, ["reader_id", *left_out]]
-    _print_frame(by_all, "Against the golden objects of all readers (as the paper)")
+    _print_frame(by_all, "Against the consensus objects of all readers (as in the paper)")
     few, n_images = statistics.n_left_out, int(statistics.readings_per_image["n_images"].sum())
     console = make_console()
     if by_others.empty:
         console.print(
-            "No leave-one-out table: golden is what two other readers marked, and no image has three readings.\n"
+            "No leave-one-out table: it needs images with three or more readings, and there are none.\n"
         )
     else:
-        title = "Against the golden objects of the other readers (leave-one-out)"
+        title = "Against the consensus objects of the other readers (leave-one-out)"
         _print_frame(by_others.rename(columns=lambda name: name.removeprefix("loo_")), title)
         if few:
             console.print(
-                f"Left out of that table: {few:,} of {n_images:,} images, which have fewer than three readings.\n"
+                f"Not in that table: {few:,} of {n_images:,} images, which have fewer than three readings.\n"
             )
-    _print_frame(statistics.pairs, "Two readers on the images that both read")
+    _print_frame(statistics.pairs, "Pairs of readers on the images that both read")
 
 
 def _print_frame(frame: pd.DataFrame, title: str) -> None:

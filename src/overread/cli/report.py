@@ -1,4 +1,4 @@
-"""``overread report``: the page of a finished run, written again from its results."""
+"""``overread report``: write the report of a finished run again, from its results."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from overread.errors import UsageError
 def report(
     run: Path, *, output: OutputPath | None = None, figures: Path | None = None, latex: bool = False
 ) -> int:
-    """Write the page and the model card of a finished run again; nothing is computed, no image is opened.
+    """Write the report and the model card of a finished run again; nothing is computed, no image is opened.
 
     Parameters
     ----------
     run
         Folder of the run: STUDY/runs/NAME.
     output
-        Where to write the page, in place of report.html in the run's folder; the card is then left as it is.
+        File for the report instead of report.html in the run's folder; the model card is then not written.
     figures
-        A folder for the page's figures as SVG files of their own.
+        Folder for the figures of the report as SVG files.
     latex
-        Write Table 1 as LaTeX, too: table_1.tex beside the page.
+        Also write Table 1 as LaTeX to table_1.tex in the folder of the report.
     """
     from overread.files import write_atomically
     from overread.report import CARD_FILE, render_study, write_latex, write_model_card
@@ -32,7 +32,7 @@ def report(
     if groups:
         if figures is not None or latex:
             option = "--latex" if latex else "--figures"
-            raise UsageError(f"{option}: name the run of one group, such as {next(iter(groups.values()))}")
+            raise UsageError(f"{option}: give the run of one group, such as {next(iter(groups.values()))}")
         print_plain(f"Report: {write_group_page(run, groups, output=output)}")
         return 0
     finished = open_run(run)

@@ -1,4 +1,4 @@
-"""`overread run`: a whole study from its folder."""
+"""`overread run`: run a study from its folder."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ def run(
     quiet: Flag = False,
     json: Flag = False,
 ) -> int:
-    """Run a study: marks, truth, candidates, features, three models, locked operating points, test.
+    """Run a study: merge marks, find candidates, compute features, fit three models, lock thresholds, test.
 
-    What an earlier run finished and what still holds is not done again, so an interrupted run goes on where it
-    stopped. Exit code 3: finished, but some images could not be used.
+    An interrupted run continues where it stopped, and steps whose inputs did not change are not repeated.
+    Exit code 3: finished, but some images were skipped.
 
     Parameters
     ----------
     study
-        Folder with study.toml, the tables and the images (make it with: overread init).
+        Folder with study.toml, the tables and the images, as overread init makes it.
     name
-        Name of the run; files go to STUDY/runs/NAME.
+        Name of the run, whose files go to STUDY/runs/NAME.
     seed
-        Seed of everything random, in place of the one in study.toml.
+        Random seed, instead of the one in study.toml.
     executor
-        Who works on the images, in place of the one in study.toml.
+        How images are processed, instead of the setting in study.toml.
     workers
         Number of local worker processes.
     scheduler
-        Address of a Dask cluster, such as tcp://10.0.0.5:8786; takes the executor dask.
+        Address of a Dask cluster, such as tcp://10.0.0.5:8786; implies --executor dask.
     memory_mb
-        Megabytes that the run itself may take: models are fitted from the file of features where they do not fit.
+        Memory in megabytes for the run. Models are fitted from the file of features if these need more.
     quiet
-        Show no progress.
+        Do not show progress.
     json
         Print all results as JSON.
     """
@@ -70,7 +70,7 @@ def run(
 
 
 def _results_text(report: RunReport) -> str:
-    """Return results.json as it is, number by number; of a run of groups those of each, by its name."""
+    """Return results.json unchanged; for a run of groups, those of each group by its name."""
     from json import dumps
 
     texts = {

@@ -1,4 +1,4 @@
-"""`overread show`: anatomy or region, and candidates, drawn over one image."""
+"""`overread show`: draw anatomy or region, and candidates, over one image."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ def show(
     mm_per_px: str | None = None,
     json: Flag = False,
 ) -> None:
-    """Draw lungs, ribs, clavicles and candidates over a radiograph; of another picture its region and candidates.
+    """Draw lungs, ribs, clavicles and candidates over a radiograph, or region and candidates over another image.
 
     Parameters
     ----------
     image
         A DICOM, PNG, TIFF or JPEG file.
     output
-        Write the picture here (PNG, SVG or PDF).
+        File for the picture (PNG, SVG or PDF).
     candidates
-        Draw the candidates of this table instead of finding them; their response is what is written, 0 without one.
+        Draw the candidates of this table instead of finding them. Their response is read from it, or 0 if it
+        has none.
     image_id
-        Id of the image in that table; by default the one that goes by the file's name.
+        Id of the image in that table; by default derived from the file name.
     limit
-        Most candidates to draw; default: 60, or as study.toml says.
+        Largest number of candidates to draw; by default 60, or the value in study.toml.
     finder
-        How they are found in a chest: curvature (the default), or log to compare with.
+        Finder for chests: curvature (the default), or log for comparison.
     study
-        Study of other pictures than chests: this one is searched as its study.toml says.
+        Study that is not of chests, whose study.toml defines the search.
     group
-        Group of labels of that study, where it has several.
+        Group of labels, if that study has several.
     mm_per_px
-        Size of a pixel, X or X,Y, where the file does not state it.
+        Pixel size in mm, X or X,Y, where the file does not state it.
     json
         Print quality and candidates as JSON.
     """
@@ -59,11 +60,13 @@ def show(
 
     figure_kind(output)
     if real_path(output) == real_path(image):
-        raise UsageError(f"{output}: is the image to read; give the picture another name")
+        raise UsageError(f"{output}: is the input image. Give the picture another name.")
     at_least_one(limit=limit)
     of_study = open_domain(study, group, finder)
     if study is not None and not of_study.domain.depends_on_study:
-        raise UsageError(f"--study {study}: its study.toml is missing, or its images are chests")
+        raise UsageError(
+            f"--study {study}: its study.toml is missing, or its images are chests. For a chest, remove --study."
+        )
     domain, limit, spacing = of_study.domain, limit or of_study.limit, parse_spacing(mm_per_px)
     name = image_id or without_ending(image.name)
     shown = of_study.read(name, image, spacing)
@@ -83,7 +86,7 @@ def show(
 
 
 def _read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:
-    """Candidates of one image, by falling response; in the order of the table where it has none."""
+    """Candidates of one image by decreasing response, or in the order of the table if it has no response."""
     from overread.marks import ImageNames
     from overread.tables import read_table
 
@@ -91,7 +94,9 @@ def _read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:
     names = ImageNames(dict.fromkeys(table["image_id"], ""), str(path))
     rows = table[table["image_id"] == names.find(image_id)]
     if rows.empty:
-        raise UsageError(f"{path}: no candidates of image {image_id!r} (name another with --image-id)")
+        raise UsageError(
+            f"{path}: has no candidates of image {image_id!r}. Choose another id with --image-id."
+        )
     if "response" not in rows:
         return rows.assign(response=0.0).reset_index(drop=True)
     return rows.sort_values("response", ascending=False, kind="stable", ignore_index=True)

@@ -1,4 +1,4 @@
-"""`overread simulate`: a study folder with known nodules or lesions and simulated readers."""
+"""`overread simulate`: write a study folder with known lesions and simulated readers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from overread._terminal import print_line
 from overread._text import shell_word
 from overread.errors import UsageError
 
-# A frozen benchmark takes none of these.
+# A frozen benchmark does not allow these.
 NOT_FOR_BENCHMARKS = ("n_images", "readers", "nodules", "grid_mm", "seed")
-# Options that only some kinds of cohorts take.
+# Options that only some kinds of cohorts allow.
 OPTIONS = ("nodules", "backgrounds", "images_csv", "format", "grid_mm")
 
 
@@ -34,25 +34,28 @@ def simulate(
     workers: int = 1,
     json: Flag = False,
 ) -> None:
-    """Write a study folder with known nodules and simulated readers: images, tables, and the truth in known/.
+    """Write a study folder with known lesions and simulated readers: images, tables, and the truth in known/.
 
     Example: overread simulate my_study --kind field --n-images 60
 
-    The same seed gives the same bytes, whatever the number of workers. A run that was stopped goes on where it was
-    when the same command is given again.
+    The same seed gives the same bytes with any number of workers. Run the same command again to continue one
+    that was stopped.
 
     Parameters
     ----------
     output
-        A new folder, or one that the same command began.
+        New folder, or one from an interrupted run of the same command.
     kind
-        chest: radiographs with nodules. field: round colour pictures with vessels and bright and dark lesions.
+        chest: radiographs with nodules. field: round colour images with vessels and with bright and dark
+        lesions.
     n_images
-        Number of images; 100 if not given.
+        Number of images; by default 100.
     readers
-        Number of readers: 8 if not given, and each chest is read by 4 to 6 of them; 4 for fields, which all read.
+        Number of readers; by default 8 for chest, of whom 4 to 6 read each image, and 4 for field, who read
+        all images.
     nodules
-        varied: also spiculated, sub-solid, calcified, pleural and retrocardiac ones.
+        plain: round solid nodules. varied: also spiculated, sub-solid, calcified, pleural and retrocardiac
+        ones.
     backgrounds
         Folder of real radiographs to put nodules in, instead of phantoms.
     images_csv
@@ -60,13 +63,13 @@ def simulate(
     benchmark
         Frozen cohort to write: phantom-1978, or nih-240x3 with --backgrounds and --images-csv.
     format
-        Files of the images: dicom if not given; fields are png.
+        Format of the images; by default dicom for chest. Images of kind field are always png.
     grid_mm
-        Side of a pixel of a chest.
+        Pixel size of a chest in mm.
     seed
-        Seed of everything random.
+        Random seed.
     workers
-        Processes at work.
+        Number of worker processes.
     json
         Print JSON instead of a table.
     """
@@ -104,15 +107,15 @@ def simulate(
 
 
 def _refuse_without_effect(names: Iterable[str], reason: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that are given, where they would do nothing; PNG is what fields are anyway."""
+    """Refuse options without effect; PNG is allowed for fields, whose images are PNG anyway."""
     defaults = signature(simulate).parameters
     for name in names:
         if given[name] != defaults[name].default and (name, given[name]) != ("format", "png"):
-            raise UsageError(f"{option_name(name)} does not go with {reason}")
+            raise UsageError(f"{option_name(name)} cannot be combined with {reason}")
 
 
 def _count_study(folder: Path) -> dict[str, float]:
-    """Count what is in a study folder, marks merged."""
+    """Count the contents of a study folder, with merged marks."""
     import pandas as pd
 
     from overread._commands import print_warnings
@@ -137,7 +140,7 @@ def _count_study(folder: Path) -> dict[str, float]:
 
 
 def _compare_with_manifest(folder: Path, benchmark: str) -> dict[str, float]:
-    """How the folder's images agree with the benchmark's manifest."""
+    """Compare the folder's images with the benchmark's manifest."""
     from overread.simulate import compare_folder
 
     found = compare_folder(benchmark, folder)

@@ -1,4 +1,4 @@
-"""Where the features of a fit are: in memory, in a file, or on a cluster; one protocol, `Columns`."""
+"""Features of a fit in memory, in a file or on a cluster, behind one protocol, `Columns`."""
 
 import lazy_loader
 

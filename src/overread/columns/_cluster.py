@@ -1,10 +1,10 @@
-"""Features in a file that the workers of a Dask cluster read: products are made where they are, and only these travel.
+"""Features in a file that the workers of a Dask cluster read; only products are sent.
 
-The rows are cut into parts. A task gets the part of a vector that it needs and gives back a sum or some rows; it keeps
-nothing that could not be read again, so that a worker may die at any time and another one takes its tasks. Workers hold
-columns of the working set of their parts between tasks, as `StoredColumns` does.
+The rows are cut into parts. A task gets the part of a vector that it needs and returns a sum or some rows. Workers keep
+only data that can be read again, so that any worker can take over the tasks of another. Workers hold columns of the
+working set of their parts between tasks, as `StoredColumns` does.
 
-How long to wait for a Dask cluster, which itself waits for ever for workers and for a silent scheduler.
+The module also limits the wait for workers and for a silent scheduler, for which Dask waits without end.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from overread.errors import InvalidInputError, OverreadError, StorageError, requ
 
 Answer = TypeVar("Answer")
 
-# The first look that finds no worker is told, the last one ends the wait: ten times what Dask's nanny took to start one
-# on a busy machine.
+# The first check without a worker gives a warning, the last one ends the wait: ten times as long as Dask's nanny took
+# to start a worker on a busy machine.
 LOOK_SECONDS, MOST_EMPTY_LOOKS = 30.0, 10
 
 
@@ -45,7 +45,7 @@ def wait_with_workers(client: Any, is_over: Callable[[float], bool]) -> None:
     n_empty = 0
     while not is_over(LOOK_SECONDS):
         if client.status == "closed":
-            raise StorageError("the Dask scheduler is gone: start it and its workers, and run again")
+            raise StorageError("the Dask scheduler does not answer. Start it and its workers, and run again.")
         n_empty = 0 if has_workers(client) else n_empty + 1
         if n_empty == 1:
             say(
@@ -53,12 +53,12 @@ def wait_with_workers(client: Any, is_over: Callable[[float], bool]) -> None:
             )
         if n_empty == MOST_EMPTY_LOOKS:
             raise StorageError(
-                f"the Dask cluster has had no worker for {n_empty * LOOK_SECONDS:.0f} s: start some, and run again"
+                f"the Dask cluster has had no worker for {n_empty * LOOK_SECONDS:.0f} s. Start workers, and run again."
             )
 
 
 def answer_within(seconds: float, ask: Callable[[], Answer]) -> Answer:
-    """Return an answer that comes in time; who waits for a later one is left behind in a thread."""
+    """Return an answer if it comes in time; otherwise the call stays behind in a thread."""
     answers: queue.SimpleQueue[tuple[Answer | None, BaseException | None]] = queue.SimpleQueue()
 
     def wait() -> None:
@@ -78,29 +78,33 @@ def answer_within(seconds: float, ask: Callable[[], Answer]) -> Answer:
 
 
 def has_workers(client: Any) -> bool:
-    """Whether a cluster says that it has workers."""
+    """Whether a cluster reports workers."""
     try:
         return bool(answer_within(LOOK_SECONDS, client.nthreads))
-    except (OSError, RuntimeError, ValueError):  # a scheduler that is silent, or being connected to again
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # the scheduler is silent, or the connection is being restored
         return False
 
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Parts for each thread of the cluster, so that a slow one does not hold up all; by judgement.
+# Parts per thread of the cluster, so that a slow thread does not delay all; by judgement.
 PARTS_PER_THREAD = 2
-# How often a task is tried again on other workers before the fit fails; by judgement.
+# Retries of a task on other workers before the fit fails; by judgement.
 RETRIES = 10
-NOT_SPREAD = "this model is fitted on one machine: leave client= out of StoredInstances"
+NOT_SPREAD = "this model is fitted on one machine. Remove client= from StoredInstances."
 
 
 def _share_rows(source: StoredInstances, order: Ints, weight: Floats, owner: object) -> tuple[Path, Path]:
-    """Write order and weight of all rows beside the table, for the workers, as long as their owner is there.
+    """Write order and weight of all rows to a file for the workers, as long as the owner exists.
 
-    They are too much to send with each task.
+    They are too large to send with each task.
     """
-    # Named as half written files are: opening the run after a kill removes it.
+    # Named like a half-written file, so that opening the run after a kill removes it.
     folder = Path(tempfile.mkdtemp(prefix=".overread-", suffix=".part", dir=source.path.parent))
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
     np.save(folder / "order.npy", order if source.rows is None else source.rows[order])
@@ -110,7 +114,7 @@ def _share_rows(source: StoredInstances, order: Ints, weight: Floats, owner: obj
 
 @dataclass(frozen=True, eq=False)
 class RowPart:
-    """Rows first to last, in the order of the loss, of a file; all that a worker has to know to read them."""
+    """Rows first to last, in the order of the loss, of a file; everything that a worker needs to read them."""
 
     token: str
     path: Path
@@ -122,7 +126,7 @@ class RowPart:
 
 
 class ClusterColumns(Columns):
-    """Columns of a file that a cluster reads; row i is row order[i] of the source, of some weight in means."""
+    """Columns of a file that a cluster reads; row i is row order[i] of the source, with a weight in means."""
 
     def __init__(
         self, source: StoredInstances, order: Ints, weight: Floats, n_bytes: int, sample_bytes: float
@@ -131,7 +135,7 @@ class ClusterColumns(Columns):
         self._path, self._client = source.path.resolve(), source.client
         threads = self._client.nthreads()
         if not threads:
-            raise StorageError("the Dask cluster has no workers: start some, and fit again")
+            raise StorageError("the Dask cluster has no workers. Start workers, and fit again.")
         self._n_parts = min(self.n_rows, PARTS_PER_THREAD * sum(threads.values()))
         self._n_bytes = len(threads) * n_bytes // self._n_parts
         self._order_file, self._weight_file = _share_rows(source, order, weight, self)
@@ -139,7 +143,7 @@ class ClusterColumns(Columns):
         self.sample_bytes = sample_bytes
 
     def describe(self, *, center: bool, standardize: bool) -> Floats:
-        """Let the cluster read every column once, for the numbers by which it is standardized."""
+        """Let the cluster read every column once to compute its standardization."""
         groups = np.array_split(np.arange(self.n_features), min(self.n_features, self._n_parts))
         files = (self._path, self._order_file, self._weight_file)
         given = [(files, group, center, standardize) for group in groups]
@@ -147,7 +151,7 @@ class ClusterColumns(Columns):
         return np.concatenate(self._gather(_describe_stored, given), axis=1)
 
     def standardize(self, scaling: Floats) -> None:
-        """Take what columns are standardized by; products are possible from now on."""
+        """Set the standardization of the columns; this enables products."""
         bounds = np.linspace(0, self.n_rows, self._n_parts + 1).astype(int)
         token = uuid.uuid4().hex
         self._parts = [
@@ -177,25 +181,25 @@ class ClusterColumns(Columns):
             out[:, places] = found
 
     def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
-        """Refuse: columns do not travel."""
+        """Refuse: columns are not sent."""
         raise InvalidInputError(NOT_SPREAD)
 
     def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
-        """Refuse: columns do not travel."""
+        """Refuse: columns are not sent."""
         raise InvalidInputError(NOT_SPREAD)
 
     def held(self, columns: Ints) -> None:
-        """Return None: columns do not travel."""
+        """Return None: columns are not sent."""
 
     def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Let the cluster work on every part; count what it read."""
+        """Let the cluster process every part, and count the columns that it read."""
         tasks = [(part, work, *one) for part, one in zip(self._parts, given, strict=True)]
         answers = self._gather(_work_on_part, tasks)
         self.n_read += round(sum(n_read for _, n_read in answers) / len(self._parts))
         return [answer for answer, _ in answers]
 
     def _gather(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Let the cluster do some work with all that is given, and wait for the answers."""
+        """Let the cluster do work on all arguments, and wait for the answers."""
         try:
             answers: dict[int, Any] = {}
             for _ in range(RETRIES):
@@ -214,27 +218,27 @@ class ClusterColumns(Columns):
                             )
                     return [answers[place][1] for place in range(len(given))]
             raise StorageError(
-                f"the Dask cluster lost the same task {RETRIES} times: its workers die too soon"
+                f"the Dask cluster lost the same task {RETRIES} times because its workers died"
             )
-        except OverreadError:  # of the features, not of the cluster
+        except OverreadError:  # an error of the features, not of the cluster
             raise
         except Exception as error:
             said = (str(error).splitlines() or [""])[0]
             raise StorageError(
-                f"the Dask cluster gave up in the middle of a fit ({type(error).__name__}: {said}): its workers need"
-                f" Overread, enough memory, and {self._path.parent} at the same place; see to them, and run again"
+                f"the Dask cluster failed during a fit ({type(error).__name__}: {said}). Its workers need"
+                f" Overread, enough memory, and {self._path.parent} at the same path. Check this, and run again."
             ) from error
 
 
 def _with_version(work: Callable[..., Any], *given: Any) -> tuple[str, Any]:
-    """Do some work on a worker, and say by which version of the package."""
+    """Do work on a worker, and return its package version too."""
     return __version__, work(*given)
 
 
 def _collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
-    """Wait for answers, and leave out those that the scheduler gave up after too many deaths of workers.
+    """Wait for answers, without those that the scheduler dropped after too many deaths of workers.
 
-    It takes a task that was on several workers when they died for the cause; here it is not.
+    The scheduler blames a task that was on several workers when they died; here it is not the cause.
     """
     require_extra("cluster", "a fit on a cluster")
     from distributed.scheduler import KilledWorker
@@ -250,14 +254,14 @@ def _collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
 
 
 def _await_all(futures: list[Any], seconds: float) -> bool:
-    """Wait until all is done or given up."""
+    """Wait until all tasks are finished or dropped."""
     from distributed import wait
 
     try:
         wait(futures, timeout=seconds)
     except TimeoutError:
         return False
-    except Exception:  # of a task, or of the scheduler: told when answers are gathered
+    except Exception:  # errors of a task or of the scheduler are reported when answers are gathered
         return True
     return True
 
@@ -275,7 +279,7 @@ def _describe_stored(
 
 
 def _work_on_part(part: RowPart, work: Callable[..., Floats], *given: Any) -> tuple[Floats, int]:
-    """Return an answer of a part, and how many columns were read for it; runs in a worker."""
+    """Return the answer of a part, and the number of columns read for it; runs in a worker."""
     with _opened(part) as features:
         answer = work(features, *given)
         count, features.n_read = features.n_read, 0
@@ -299,14 +303,14 @@ def _take(features: FileColumns, columns: Ints, rows: Ints, factor: Floats) -> F
     return out
 
 
-# The parts of one fit with their columns, held by a worker from one task to the next; one task at a time works on each.
+# The parts of one fit with their columns, kept by a worker between tasks; one task at a time uses each.
 _OPENED: dict[tuple[str, int], tuple[threading.Lock, FileColumns]] = {}
 _OPENING = threading.Lock()
 
 
 @contextlib.contextmanager
 def _opened(part: RowPart) -> Iterator[FileColumns]:
-    """Give the part as this worker holds it; parts of other fits are given up."""
+    """Return the part that this worker holds; parts of other fits are dropped."""
     key = (part.token, part.first)
     with _OPENING:
         for other in [other for other in _OPENED if other[0] != part.token]:

@@ -1,4 +1,4 @@
-"""What the solver asks of the standardized features, wherever they are; and features in memory."""
+"""The protocol by which the solver reads standardized features; and features in memory."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Ints = NDArray[np.int64]
 class Columns(ABC):
     """Features of n rows, in the order of the loss; products run in float64 whatever their precision.
 
-    `n_read` counts columns that were read from where they are kept, each time; `sample_bytes` is the memory that the
-    sampled rows of the curvature may take.
+    `n_read` counts all reads of columns from their store; `sample_bytes` is the memory for the sampled rows of the
+    curvature.
     """
 
     n_features: int
@@ -28,7 +28,7 @@ class Columns(ABC):
 
     @abstractmethod
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
-        """Return X[:, columns]' residual; with hold the columns will be wanted again soon."""
+        """Return X[:, columns]' residual; hold means that the columns will be needed again soon."""
 
     @abstractmethod
     def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
@@ -40,18 +40,18 @@ class Columns(ABC):
 
     @abstractmethod
     def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
-        """Give columns so many at a time, as rows of a matrix, with their places among those asked for.
+        """Yield columns in blocks of a size, as rows of a matrix, with their positions in the request.
 
-        The matrix may be written over when the next one is asked for.
+        The next block may overwrite the matrix.
         """
 
     @abstractmethod
     def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
-        """Return a matrix in memory, one feature per row, and the rows that are the columns asked for."""
+        """Return a matrix in memory, one feature per row, and the rows of the requested columns."""
 
     @abstractmethod
     def held(self, columns: Ints) -> tuple[NDArray[np.floating], Ints] | None:
-        """Return what `load` returns, or None where the columns do not all fit in memory."""
+        """Return the same as `load`, or None if the columns do not all fit in memory."""
 
 
 class MemoryColumns(Columns):
@@ -62,7 +62,7 @@ class MemoryColumns(Columns):
         self.n_features, self.n_rows = Xt.shape
 
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
-        """Return X[:, columns]' residual; all columns are held anyway."""
+        """Return X[:, columns]' residual; all columns are in memory."""
         out = np.zeros(len(columns))
         dot_columns(self.Xt, columns, 0, self.n_rows, residual, out)
         return out
@@ -76,13 +76,13 @@ class MemoryColumns(Columns):
         take_rows(self.Xt, columns, rows, factor, out)
 
     def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
-        """Give columns so many at a time; copies of them."""
+        """Yield copies of columns in blocks of a size."""
         for first in range(0, len(columns), size):
             group = slice(first, first + size)
             yield group, self.Xt[columns[group]]
 
     def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
-        """Return the matrix itself: all columns are held."""
+        """Return the matrix: all columns are in memory."""
         return self.Xt, columns
 
     held = load

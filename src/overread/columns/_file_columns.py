@@ -1,8 +1,7 @@
-"""Features in a file: columns of the working set are held as far as memory allows, the others read when wanted.
+"""Features in a file: columns of the working set are kept as far as memory allows, the others are read when needed.
 
-A column is read whole, brought into the order of the loss and standardized each time, by numbers that were found when
-it was first read; they are those of the matrix in memory, bit for bit. While one column is worked on the next one is
-read.
+A column is read whole, brought into the order of the loss and standardized each time, by numbers from its first
+reading, which equal those of the matrix in memory bit for bit. The next column is read while one is processed.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-# What is found of each column, a row each: the last is the largest absolute value, the norm is that once standardized.
+# Numbers of each column, one row each: the last is the largest absolute value; the norm is that after standardization.
 NUMBERS = ("mean", "scale", "norm", "largest")
 
 
 def find_scaling(numbers: Floats, *, standardize: bool) -> Floats:
-    """Return unit, middle and divisor, a row each: a standardized column is (x unit - middle) / divisor, else 0.
+    """Return unit, middle and divisor, one row each: a standardized column is (x unit - middle) / divisor, else 0.
 
-    To the bit as `standardize_rows` does it.
+    The same bits as from `standardize_rows`.
     """
     means, scales, _, largest = numbers
     unit = np.ldexp(1.0, -np.frexp(largest)[1]) if standardize else np.ones(len(largest))
@@ -59,7 +58,7 @@ def constant_share(dtype: np.dtype[np.floating]) -> float:
 
 
 def read_ahead(values: Iterable[NDArray[np.floating]]) -> Iterator[NDArray[np.floating]]:
-    """Give values one by one, the next one fetched in another thread meanwhile."""
+    """Yield values one by one while another thread fetches the next."""
     source = iter(values)
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, source, None)
@@ -89,7 +88,7 @@ class FileColumns(Columns):
         self._order = order
         self._scaling = scaling
         self.capacity = min(self.n_features, max(0, n_bytes // (self.n_rows * source.dtype.itemsize)))
-        # Memory is taken by the system's page as it is written to, so an empty room costs nothing.
+        # Memory is allocated when it is written to, so unused capacity costs nothing.
         self._held = MemoryColumns(np.empty((self.capacity, self.n_rows), dtype=source.dtype))
         self._slot = np.full(self.n_features, -1, dtype=np.int64)
         self._owner = np.full(self.capacity, -1, dtype=np.int64)
@@ -98,7 +97,7 @@ class FileColumns(Columns):
         self.sample_bytes = sample_bytes
 
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
-        """Return X[:, columns]' residual; with hold the columns are read into memory first, as far as they fit."""
+        """Return X[:, columns]' residual; hold reads the columns into memory first, as far as they fit."""
         if hold:
             self.hold(columns)
         out = np.empty(len(columns))
@@ -137,13 +136,13 @@ class FileColumns(Columns):
             out[places[group]] = found
 
     def held(self, columns: Ints) -> tuple[NDArray[np.floating], Ints] | None:
-        """Hold columns as far as there is room; return the matrix and their rows if that is all of them."""
+        """Keep columns as far as memory allows; return the matrix and their rows if all fit."""
         self.hold(columns)
         slots = self._slot[columns]
         return (self._held.Xt, slots) if (slots >= 0).all() else None
 
     def hold(self, columns: Ints) -> None:
-        """Read columns that are not held, as far as there is room; those wanted longest ago make way."""
+        """Read missing columns as far as memory allows; the least recently used are dropped."""
         self._clock += 1
         slots = self._slot[columns]
         self._wanted_at[slots[slots >= 0]] = self._clock
@@ -158,7 +157,7 @@ class FileColumns(Columns):
             self._owner[slot], self._slot[column], self._wanted_at[slot] = column, slot, self._clock
 
     def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
-        """Give columns so many at a time, in one matrix that is filled again and again; none is held."""
+        """Yield columns in blocks of a size, in one matrix that is reused; none is kept."""
         block = np.empty((min(size, len(columns)), self.n_rows), dtype=self.source.dtype)
         filled = 0
         for place, values in enumerate(self._read(columns)):
@@ -169,16 +168,16 @@ class FileColumns(Columns):
                 filled = 0
 
     def load(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
-        """Hold columns, each read once; return the matrix they are held in, and their rows."""
+        """Keep columns, each read once; return their matrix and their rows."""
         if len(columns) > self.capacity:
             raise InvalidInputError(
-                f"{len(columns)} columns of {self.n_rows} rows do not fit in memory, {self.capacity} would"
+                f"{len(columns)} columns of {self.n_rows} rows do not fit in memory; {self.capacity} do"
             )
         self.hold(columns)
         return self._held.Xt, self._slot[columns]
 
     def _read(self, columns: Ints) -> Iterator[NDArray[np.floating]]:
-        """Give standardized columns one by one."""
+        """Yield standardized columns one by one."""
         self.n_read += len(columns)
         for column, values in zip(columns, read_ahead(self.source.read_columns(columns)), strict=True):
             chosen = values if self._is_sorted else values[self._order]

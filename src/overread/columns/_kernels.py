@@ -1,6 +1,6 @@
 """Compiled loops over columns. `Xt` holds one feature per row (d x n, C order), float32 or float64.
 
-Products run in float64 whatever the precision of `Xt`, so float32 data loses nothing but its own rounding.
+Products run in float64 whatever the precision of `Xt`, so float32 data lose only their rounding.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def standardize_rows(
     norms: np.ndarray,
     largest: np.ndarray,
 ) -> None:
-    """Standardize each row of Xt in place; weight sums to 1. A row that does not vary becomes 0 with scale 0."""
+    """Standardize each row of Xt in place; weight sums to 1. A constant row becomes 0 with scale 0."""
     smallest_normal = 2.0**-1022 if Xt.itemsize == 8 else 2.0**-126
     for j in range(Xt.shape[0]):
         x = Xt[j]

@@ -1,4 +1,4 @@
-"""How files are read and written: whole or not at all, within caps, sealed, locked."""
+"""Read and write files: atomically, within size limits, sealed and locked."""
 
 import lazy_loader
 

@@ -1,13 +1,13 @@
-"""The one way to write a file: whole or not at all.
+"""Write files atomically.
 
-The bytes go to a temporary file in the same folder, are flushed to the device, and replace the target by one
-rename. A kill or a full disk leaves the old file as it was. A link is followed; what is there and is no regular file,
-such as a device, is never replaced.
+The bytes go to a temporary file in the same folder, are flushed to the device, and replace the target by one rename. A
+kill or a full disk leaves the old file as it was. A link is followed. An existing path that is not a regular file, such
+as a device, is never replaced.
 
-Files that belong together (`write_together`) are all prepared first, and renamed under a marker that says that they
-are not all there yet; who reads such files asks `unfinished_files` first.
+Files that belong together (`write_together`) are all prepared first, and renamed under a marker that says that they are
+incomplete; readers of such files call `unfinished_files` first.
 
-Names of files in a study's folder that both who writes them and who looks for them must know.
+The module also has the names of files in a study's folder that writers and readers share.
 """
 
 import os
@@ -24,8 +24,8 @@ MARKER = ".overread-unfinished"
 
 
 def no_folder(path: Path) -> str:
-    """Say why a path is no folder."""
-    return f"{path}: is a file, not a folder" if path.exists() else f"{path}: there is no such folder"
+    """Say why a path is not a folder."""
+    return f"{path}: is a file, not a folder" if path.exists() else f"{path}: no such folder"
 
 
 def write_atomically(
@@ -43,22 +43,20 @@ def write_atomically(
     path
         The file; a link is followed.
     content
-        Its bytes; or parts of them, which need not be in memory as a whole; or a function that writes to an open file
-        in any order.
+        The bytes; or an iterable of parts; or a function that writes to an open file.
     exclusive
-        Never replace an existing file, not even one that appears meanwhile.
+        Never replace an existing file, even one created meanwhile.
     mode
-        Permissions, from the first moment on; None: as ``open`` gives them.
+        Permissions from the start; None: those that ``open`` gives.
     within
-        A folder that a link must not lead out of: for names that we chose, in a folder that a stranger may have made.
+        A folder that a link must not lead out of; for fixed names in a folder from an untrusted source.
 
     Raises
     ------
     FileExistsError
-        If ``exclusive`` is asked for and there is a file; it is then untouched.
+        If ``exclusive`` is set and the file exists; it is then unchanged.
     StorageError
-        If the folder does not exist, what is there is no regular file, or the device refuses; the old file is then
-        untouched.
+        If the folder does not exist, the path is not a regular file, or writing fails; the old file is then unchanged.
     """
     place = Path(path)
     target = _real_target(place, within)
@@ -72,7 +70,7 @@ def write_atomically(
 
 
 def write_together(folder: Path, files: Mapping[str, Iterable[bytes]]) -> list[Path]:
-    """Write files of a folder so that a kill leaves all of them as they were, or a marker that says what is missing.
+    """Write files of a folder together: a kill leaves all unchanged, or a marker that lists the unfinished ones.
 
     Parameters
     ----------
@@ -84,7 +82,7 @@ def write_together(folder: Path, files: Mapping[str, Iterable[bytes]]) -> list[P
     Raises
     ------
     StorageError
-        As `write_atomically` does; where it comes before the first rename, nothing has changed.
+        As for `write_atomically`; before the first rename nothing has changed.
     """
     targets = {name: _real_target(folder / name, folder) for name in files}
     with ExitStack() as stack:
@@ -104,7 +102,7 @@ def write_together(folder: Path, files: Mapping[str, Iterable[bytes]]) -> list[P
 
 
 def unfinished_files(folder: Path) -> list[str]:
-    """Files of a folder that were being written together when the process was killed; none where all is well."""
+    """Files of a folder whose joint writing was interrupted; empty if complete."""
     try:
         return read_regular(folder / MARKER).decode("utf-8", "replace").splitlines() or ["some files"]
     except OSError:
@@ -112,10 +110,10 @@ def unfinished_files(folder: Path) -> list[str]:
 
 
 def _real_target(path: Path, within: Path | None) -> Path:
-    """Where a path leads; refuse what no file may replace."""
+    """Resolve a path; refuse one that a file must not replace."""
     target = real_path(path)
     if within is not None and not target.is_relative_to(real_path(within)):
-        raise StorageError(f"{path}: is a link that leads out of {within} (take it away)")
+        raise StorageError(f"{path}: is a link that leads out of {within}. Remove it.")
     try:
         kind = kind_of_file(target.stat().st_mode)
     except FileNotFoundError:
@@ -123,13 +121,13 @@ def _real_target(path: Path, within: Path | None) -> Path:
     except OSError as error:
         raise StorageError(f"{path}: cannot write here: {error.strerror or error}") from error
     if kind is not None:
-        raise StorageError(f"{path}: is {kind}, and is not replaced by a file (give another place)")
+        raise StorageError(f"{path}: is {kind}. Choose another file.")
     return target
 
 
 @contextmanager
 def _told(place: Path) -> Iterator[None]:
-    """Turn what the device says into a `StorageError` that names the place."""
+    """Turn an error of the device into a `StorageError` that names the path."""
     try:
         yield
     except FileExistsError:
@@ -145,11 +143,11 @@ def _prepared(
     content: bytes | Iterable[bytes] | Callable[[BinaryIO], None],
     mode: int | None,
 ) -> Iterator[Path]:
-    """Write a temporary file in a folder, to be renamed inside; whatever happens, it does not stay."""
+    """Write a temporary file in a folder, to be renamed inside the block; it is always removed."""
     try:
         handle, name = tempfile.mkstemp(dir=folder, prefix=".overread-", suffix=".part")
     except FileNotFoundError as error:
-        raise StorageError(f"{place}: cannot write here: there is no folder {place.parent}") from error
+        raise StorageError(f"{place}: cannot write here: no folder {place.parent}") from error
     except OSError as error:
         raise StorageError(f"{place}: cannot write here: {error.strerror or error}") from error
     part = Path(name)
@@ -169,13 +167,13 @@ def _prepared(
         part.unlink(missing_ok=True)
 
 
-# Read once: the system tells the mask only to who sets it, which threads must not do at the same time.
+# Read once: reading the mask also sets it, which threads must not do at the same time.
 UMASK = os.umask(0)
 os.umask(UMASK)
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can open folders."""
+    """Make the rename durable, where the system can open folders."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -186,5 +184,5 @@ def _flush_folder(folder: Path) -> None:
 
 # Settings of a simulated study; a folder that has this file is one.
 SIMULATION_FILE = "known/simulation.json"
-# Every nodule that was put into its images, whether a reader marked it or not.
+# Every simulated nodule, marked or not.
 KNOWN_NODULES_FILE = "known/nodules.csv"

@@ -1,8 +1,7 @@
-"""A matrix in one file, column after column, of which a part is read at a time.
+"""A matrix in one file, column after column, which is read in parts.
 
-The file is a plain ``.npy`` matrix in column-major order. Models want columns (features) of some rows (images of a
-split); the file gives just these, so that nobody has to hold the whole table in memory beside the part that is worked
-on.
+The file is a plain ``.npy`` matrix in column-major order. Models need columns (features) of some rows (images of a
+split); the file gives only these, so that the whole table need not be in memory.
 """
 
 import os
@@ -27,19 +26,19 @@ class ColumnFile:
     Parameters
     ----------
     path
-        A file that `encode_columns` or `write_columns` made, or ``numpy.save`` of a column-major matrix.
+        A file from `encode_columns`, `write_columns`, or ``numpy.save`` of a column-major matrix.
 
     Attributes
     ----------
     path
         The file.
     shape, dtype
-        Of the matrix; float32 or float64.
+        Shape and type of the matrix; the type is float32 or float64.
 
     Raises
     ------
     FormatError
-        If the file is no such matrix.
+        If the file does not contain such a matrix.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +58,7 @@ class ColumnFile:
     def read_columns(
         self, columns: Iterable[int], first: int = 0, last: int | None = None
     ) -> Iterator[Floats]:
-        """Give columns one by one, whole or the rows from first to last."""
+        """Yield columns one by one, complete or the rows from first to last."""
         n_rows = self.shape[0]
         wanted = (n_rows if last is None else last) - first
         with self.path.open("rb") as file:
@@ -67,15 +66,15 @@ class ColumnFile:
                 file.seek(self._first + (int(column) * n_rows + first) * self.dtype.itemsize)
                 values = np.fromfile(file, dtype=self.dtype, count=wanted)
                 if len(values) < wanted:
-                    raise FormatError(f"{self.path.name}: is cut short")
+                    raise FormatError(f"{self.path.name}: is truncated. Compute it again.")
                 yield values
 
     def take(
         self, rows: NDArray[np.integer], columns: Sequence[int] | NDArray[np.integer] | None = None
     ) -> Floats:
-        """Return some rows, in the order asked for, of all or some columns; column-major.
+        """Return some rows, in the given order, of all or some columns; column-major.
 
-        Of a column no more is read than lies between the first and the last of the rows.
+        From each column, only the range from the first to the last of the rows is read.
         """
         chosen = range(self.shape[1]) if columns is None else columns
         matrix = np.empty((len(chosen), len(rows)), dtype=self.dtype)
@@ -89,7 +88,7 @@ class ColumnFile:
 def encode_columns(
     columns: Iterable[Floats], n_rows: int, n_columns: int, dtype: np.dtype[np.floating]
 ) -> Iterator[bytes]:
-    """Give the bytes of a column file, column by column."""
+    """Yield the bytes of a column file, column by column."""
     yield _header(n_rows, n_columns, dtype)
     for column in columns:
         yield np.ascontiguousarray(column, dtype=dtype).tobytes()
@@ -98,21 +97,21 @@ def encode_columns(
 def write_columns(
     path: str | Path, blocks: Iterable[Floats], n_rows: int, n_columns: int, dtype: np.dtype[np.floating]
 ) -> ColumnFile:
-    """Write a column file from blocks of rows, as tables come; no more than a block is held.
+    """Write a column file from blocks of rows; only one block is in memory.
 
     Parameters
     ----------
     path
-        Of the file; it appears whole or not at all.
+        Path of the file, which is written atomically.
     blocks
-        Matrices of some rows each, in their order; a larger block is written faster.
+        Matrices of consecutive rows; larger blocks are written faster.
     n_rows, n_columns, dtype
-        Of the whole matrix.
+        Size and type of the whole matrix.
 
     Raises
     ------
     InvalidInputError
-        If the blocks do not make up the matrix.
+        If the blocks do not add up to the matrix.
     """
     place = Path(path)
     write_atomically(
@@ -130,7 +129,7 @@ def fill_columns(
     *,
     name: str,
 ) -> None:
-    """Write a column file, as `write_columns` does, to a file that is open and empty."""
+    """Write a column file, as `write_columns` does, to an open, empty file."""
     header = _header(n_rows, n_columns, dtype)
     file.write(header)
     file.flush()

@@ -1,4 +1,4 @@
-"""SQLite files that several threads write and other processes read; what was committed outlives a kill."""
+"""SQLite files that several threads write and other processes read; committed changes survive a kill."""
 
 import sqlite3
 import threading
@@ -9,7 +9,7 @@ from typing import Any
 
 from overread.errors import FormatError, StorageError
 
-# Longest wait for another process's transaction; ours last milliseconds.
+# Longest wait for another process's transaction; transactions take milliseconds.
 PATIENCE_SECONDS = 30
 
 
@@ -19,20 +19,20 @@ class Database:
     Parameters
     ----------
     path
-        The file, made if need be.
+        The file, created if needed.
     version
-        Of the tables; a file of another version is refused.
+        Version of the tables; a file of another version is refused.
     tables
-        Statements that make the tables of a new file, each ended by a blank line.
+        Statements that create the tables of a new file, separated by blank lines.
     what
-        What the file is, for messages: ``"a node's journal"``.
+        Kind of file for messages, such as ``"a node's journal"``.
 
     Raises
     ------
     StorageError
-        If the device refuses.
+        If the device fails.
     FormatError
-        If it is another file, or of another version.
+        If it is another kind of file, or another version.
     """
 
     def __init__(self, path: Path, version: int, tables: str, what: str) -> None:
@@ -42,7 +42,7 @@ class Database:
             self._make_tables(version, tables)
 
     def _open(self, path: Path, place: Path | str, what: str, *, is_uri: bool = False) -> None:
-        """Connect to the file at a place, which may be a URI that says how."""
+        """Connect to a path or URI."""
         self._path, self._what = path, what
         self._lock = threading.RLock()
         with self._naming_the_file():
@@ -62,8 +62,8 @@ class Database:
             found = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if found == 0 and self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
                 raise FormatError(
-                    f"{self._path}: has tables but not the version that {self._what} has: another file, or damaged "
-                    "(put a copy of the right one back)"
+                    f"{self._path}: has tables but no version of {self._what}: it is another file, or damaged. "
+                    "Restore the file from a copy."
                 )
             if found == 0:
                 for statement in tables.split("\n\n"):
@@ -71,7 +71,7 @@ class Database:
                 self._connection.execute(f"PRAGMA user_version = {version}")
             elif found != version:
                 raise FormatError(
-                    f"{self._path}: {self._what} of version {found}; this program reads {version}"
+                    f"{self._path}: {self._what} of version {found}; this Overread reads version {version}"
                 )
 
     @contextmanager
@@ -81,11 +81,11 @@ class Database:
         except sqlite3.OperationalError as error:
             raise StorageError(f"{self._path}: {error}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise FormatError(f"{self._path}: is not {self._what}, or damaged: {error}") from error
+            raise FormatError(f"{self._path}: is not {self._what}, or is damaged: {error}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file; all or nothing of what is done inside is on the device at the end."""
+        """Hold the file for a transaction, which is on the device at the end, or has no effect."""
         with self._lock, self._naming_the_file():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -101,11 +101,11 @@ class Database:
             return self._connection.execute(query, values).fetchall()
 
     def checkpoint(self) -> None:
-        """Write what is in the write-ahead log into the file itself, so that the file alone holds it."""
+        """Write the write-ahead log to the file, so that the file alone is complete."""
         with self._lock, self._naming_the_file():
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._connection.close()

@@ -1,9 +1,9 @@
-"""Hashes that say whether something is still what it was.
+"""Digests that show whether something changed.
 
-JSON files that carry the SHA-256 of what they hold, so that a changed one is noticed.
+Sealed files are JSON files with the SHA-256 of their content, so that changes are noticed.
 
-A sealed file is one JSON object: a head that names the kind of file and the version of its layout, the digest of the
-payload in canonical form (`digest_of_value`), and the payload. The same payload gives the same bytes.
+A sealed file is one JSON object: a head with the kind of file and the version of its layout, the digest of the payload
+in canonical form (`digest_of_value`), and the payload. The same payload gives the same bytes.
 """
 
 import errno
@@ -20,7 +20,7 @@ from overread.files._atomic import write_atomically
 from overread.files._json import read_json
 from overread.files._regular import open_regular
 
-# A file changed twice within one tick of the clock has the same times: such a young file is read again.
+# A file changed twice within one clock tick has the same times, so a file this recent is read again.
 YOUNG_NS = 2_000_000_000
 
 
@@ -44,14 +44,14 @@ def digest_of_file(path: Path) -> str:
 
 
 class FileDigests:
-    """Digests of files, remembered by size, times and inode, so that unchanged files are not read again.
+    """Digests of files, cached by size, times and inode, so that unchanged files are not read again.
 
-    The keys are image ids, so that the file that remembers holds no path.
+    The keys are image ids, so that the cache file contains no paths.
 
     Parameters
     ----------
     memory
-        File that keeps them between runs; a damaged one is forgotten.
+        Cache file between runs; a damaged one is ignored.
     """
 
     def __init__(self, memory: Path) -> None:
@@ -61,12 +61,12 @@ class FileDigests:
             known = read_json(memory)
         except (OSError, FormatError):
             return
-        # A changed digest would be believed: what is not as `save` left it is forgotten.
+        # A changed digest would be trusted, so a cache that `save` did not write is ignored.
         if isinstance(known, dict) and known.get("seal") == digest_of_value(known.get("files")):
             self._known = known["files"]
 
     def of(self, name: str, path: Path, limit: int | None = None) -> str:
-        """Digest of the file that goes by ``name``."""
+        """Digest of the file with the key ``name``."""
         state = path.stat()
         mark = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
         remembered = self._known.get(name)
@@ -82,7 +82,7 @@ class FileDigests:
         return found
 
     def save(self) -> None:
-        """Keep what is known for the next run."""
+        """Save the cache for the next run."""
         sealed = {"files": self._known, "seal": digest_of_value(self._known)}
         content = json.dumps(sealed, sort_keys=True).encode()
         write_atomically(self._memory, content, within=self._memory.parent)
@@ -110,7 +110,7 @@ class Seal:
     indent: int = 1
 
     def close(self, payload: Any) -> dict[str, Any]:
-        """Make the object of the file."""
+        """Return the JSON object of the file."""
         rest = payload if self.payload_key is None else {self.payload_key: payload}
         return {**self.head, self.digest_key: digest_of_value(payload), **rest}
 
@@ -119,17 +119,17 @@ class Seal:
         return (json.dumps(document, indent=self.indent, allow_nan=False) + "\n").encode()
 
     def payload(self, document: Mapping[str, Any]) -> Any:
-        """Payload of an object, unchecked; None where it has none."""
+        """Payload of an object, unchecked; None if it has none."""
         if self.payload_key is not None:
             return document.get(self.payload_key)
         outside = {*self.head, self.digest_key}
         return {key: value for key, value in document.items() if key not in outside}
 
     def broken_key(self, document: Any) -> str | None:
-        """First member of the head that is not as it should be, else the digest's key if it does not fit, else None."""
+        """First wrong member of the head, else the digest's key if it is wrong, else None."""
         known = document if isinstance(document, dict) else {}
         for key, value in self.head.items():
-            # True and 1.0 equal 1, but were not written by us.
+            # True and 1.0 equal 1, but are not valid here.
             if type(known.get(key)) is not type(value) or known[key] != value:
                 return key
         fits = known.get(self.digest_key) == digest_of_value(self.payload(known))

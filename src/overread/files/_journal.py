@@ -1,9 +1,9 @@
-"""What was done so far: a file that only grows, so that work which was stopped can be taken up again.
+"""An append-only file of finished work, so that stopped work can continue.
 
-Its first line says what was asked for; under another request it tells nothing, and begins again when something is
-added. Each other line is one entry, ``{"key": ..., "value": ..., "sha256": ...}``, written and flushed to the device
-when its work is in place. A kill can cut the last line short; from the first line that is damaged on, nothing counts,
-and that work is done again. One process at a time writes in a folder: `folder_lock`.
+Its first line holds the request. Under another request it counts as empty, and starts again when an entry is added.
+Each other line is one entry, ``{"key": ..., "value": ..., "sha256": ...}``, written and flushed to the device when its
+work is finished. A kill can truncate the last line; lines from the first damaged one on are ignored, and their work is
+repeated. One process at a time writes in a folder: `folder_lock`.
 """
 
 import errno
@@ -20,42 +20,41 @@ from overread.files._regular import open_regular
 
 try:
     import fcntl
-except ModuleNotFoundError:  # Windows; refused when a lock is asked for, not when the package is imported
+except ModuleNotFoundError:  # Windows; refused when a lock is needed, not at import
     fcntl = None  # type: ignore[assignment]
 
-# Of a disk or a network drive that fails for a moment.
+# Errors of a disk or network drive that fails for a moment.
 DEVICE_FAULTS = {errno.EIO, errno.ESTALE, errno.ETIMEDOUT}
-RUN_IS_HELD = "another run works here (process {holder}); wait for it, or give another --name"
+RUN_IS_HELD = "another run uses this folder (process {holder}). Wait for it, or give another --name."
 
 
 @contextmanager
 def folder_lock(folder: Path, file: str, refusal: str) -> Iterator[None]:
-    """Hold a folder's lock; the system lets go of it when the process ends, however it ends.
+    """Hold a folder's lock, which the system releases when the process ends.
 
-    The file stays; a lock left by a dead process is therefore taken over without a question.
+    The file stays, and the lock of a dead process is taken over.
 
     Parameters
     ----------
     folder
-        What is locked.
+        The folder to lock.
     file
         Path of the lock in the folder.
     refusal
-        What to tell who comes second. Where it says ``{holder}``, the file keeps the process number of its last
-        holder.
+        Message for a second process. If it contains ``{holder}``, the file keeps the id of the holding process.
 
     Raises
     ------
     LockedError
         If another process holds it.
     StorageError
-        If there can be no lock, because of the folder or because the system has none.
+        If the folder or the system does not allow locks.
     """
     path = folder / file
     if fcntl is None:
         raise StorageError(f"{path}: cannot be locked: this system has no flock (Linux and macOS have it)")
     try:
-        # A link is not followed: the file is emptied, and a stranger may have made the folder.
+        # A link is not followed: the file is emptied, and the folder may be from an untrusted source.
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise StorageError(f"{path}: cannot write here: {error.strerror or error}") from error
@@ -81,7 +80,7 @@ def run_lock(folder: Path) -> AbstractContextManager[None]:
 
 
 class Journal:
-    """Values by their keys, in a file that only grows; a context, which closes it.
+    """Values by key in an append-only file; a context manager that closes it.
 
     Nothing is written before the first entry.
 
@@ -90,10 +89,9 @@ class Journal:
     path
         The file, which need not exist; its folder must when the first entry is added.
     asked
-        All that the values depend on besides their keys, as text.
+        Everything besides the keys on which the values depend, as text.
     lock
-        File beside it that is locked as long as it is written, and what to tell who comes second; None: the caller
-        sees to it that nobody does.
+        Lock file in the same folder, and the message for a second process; None: the caller prevents a second writer.
     """
 
     def __init__(self, path: Path, asked: str = "", *, lock: tuple[str, str] | None = None) -> None:
@@ -104,12 +102,12 @@ class Journal:
         self._handle: int | None = None
 
     def entries(self) -> Iterator[tuple[str, Any]]:
-        """Key and value of each whole entry, in their order, read one after the other."""
+        """Iterate over key and value of each valid entry, in order."""
         for key, value, _ in self._read():
             yield key, value
 
     def _read(self) -> Iterator[tuple[str, Any, int]]:
-        """Whole entries with the place where their line ends."""
+        """Read valid entries with the position of their line's end."""
         end = 0
         try:
             with open_regular(self.path) as file:
@@ -121,12 +119,12 @@ class Journal:
                     if entry is not None:
                         yield *entry, end
         except OSError as error:
-            # A device that fails must not cost the entries behind the place.
+            # A failing device must not cost the entries after this position.
             if error.errno in DEVICE_FAULTS:
                 raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}") from error
 
     def resume(self, is_good: Callable[[str, Any], bool] = lambda _key, _value: True) -> int:
-        """Open the file to add to it; return the number of entries that stay: those before the first bad one."""
+        """Open the file for appending; return the number of valid entries before the first bad one."""
         if self._lock is not None:
             self._stack.enter_context(folder_lock(self.path.parent, *self._lock))
         count, kept = 0, 0
@@ -135,8 +133,8 @@ class Journal:
                 break
             count, kept = count + 1, end
         try:
-            # Without waiting, as a pipe in the file's place would hang the run, and without following a link, which a
-            # stranger may have put there.
+            # Without waiting, because a pipe of this name would hang the run, and without following a link, which may
+            # come from an untrusted source.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
             self._handle = os.open(self.path, flags, 0o644)
             self._stack.callback(os.close, self._handle)
@@ -149,7 +147,7 @@ class Journal:
         return count
 
     def add(self, key: str, value: Any) -> None:
-        """Keep plain JSON values; when this returns, they are on the device."""
+        """Append plain JSON values; when this returns, they are on the device."""
         if self._handle is None:
             self.resume()
         document = {"key": key, "value": value, "sha256": digest_of_value([key, value])}
@@ -165,12 +163,12 @@ class Journal:
             raise StorageError(f"{self.path}: not written: {error.strerror or error}") from error
 
     def close(self) -> None:
-        """Let go of the file; it stays."""
+        """Close the file."""
         self._handle = None
         self._stack.close()
 
     def remove(self) -> None:
-        """Take the file away: what it told is written elsewhere."""
+        """Remove the file, because its content was written elsewhere."""
         self.close()
         self.path.unlink(missing_ok=True)
 
@@ -182,7 +180,7 @@ class Journal:
 
 
 def _read_line(line: bytes) -> tuple[str, Any] | None:
-    """Key and value of a line; None where it is cut or damaged."""
+    """Key and value of a line; None if it is truncated or damaged."""
     try:
         document = json.loads(line)
         key, value = document["key"], document["value"]

@@ -1,4 +1,4 @@
-"""The one way to read and to print JSON.
+"""Read and print JSON strictly.
 
 NaN, a key twice, numbers too large and deep nesting give errors that name the file.
 """
@@ -27,10 +27,10 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(content: bytes, place: str, *, error: type[InvalidInputError] = FormatError) -> Any:
-    """Value of JSON in UTF-8; ``error`` is raised, starting with ``place``, for all that is not strict JSON.
+    """Parse JSON in UTF-8; ``error``, with a message that starts with ``place``, is raised if it is not strict JSON.
 
-    That is: other text, NaN and infinities, a number that no float64 can hold, half of a surrogate pair, a key
-    twice in one object, and nesting deeper than Python can follow.
+    Not strict are other encodings, NaN and infinities, numbers beyond float64, half of a surrogate pair, a repeated key
+    in one object, and nesting deeper than Python can follow.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -45,7 +45,7 @@ def parse_json(content: bytes, place: str, *, error: type[InvalidInputError] = F
     except UnicodeDecodeError as fault:
         raise error(f"{place}: not JSON: not UTF-8 text") from fault
     except ValueError as fault:
-        raise error(f"{place}: not JSON, or cut short: {fault}") from fault
+        raise error(f"{place}: not JSON, or truncated: {fault}") from fault
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice[:40]!r} is there twice in one object")
+        raise ValueError(f"the key {twice[:40]!r} occurs twice in one object")
     return members
 
 
@@ -64,7 +64,7 @@ def _refuse(constant: str) -> NoReturn:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text[:40]} is too large: no float64 can hold it")
+        raise ValueError(f"{text[:40]} is too large for a float64")
     return value
 
 
@@ -73,7 +73,7 @@ def _whole(text: str) -> int:
     try:
         float(value)
     except OverflowError:
-        raise ValueError(f"{text[:40]} is too large: no float64 can hold it") from None
+        raise ValueError(f"{text[:40]} is too large for a float64") from None
     return value
 
 
@@ -82,4 +82,4 @@ def _refuse_lone_surrogates(value: Any) -> None:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as fault:
         half = fault.object[fault.start]
-        raise ValueError(f"{half!r} is half of a surrogate pair, no character") from None
+        raise ValueError(f"{half!r} is half of a surrogate pair and not a character") from None

@@ -1,8 +1,8 @@
-"""Records as JSON and back: a dataclass is an object of its fields, and its type hints say how to read it.
+"""Records as JSON and back: a dataclass becomes an object of its fields, which is read by its type hints.
 
-A table is an object of its columns, an array a list. JSON has no NaN and no infinities: they become null, and null
-is read as NaN where a number is wanted. So a record that is typed once is written, read and checked without a second
-description of it. `cattrs` walks the types; the hooks here make it strict and give errors their place.
+A table is an object of its columns, an array a list. JSON has no NaN and no infinities: they become null, and null is
+read as NaN where a number is expected. So the type hints of a record are enough to write, read and check it. `cattrs`
+walks the types; the hooks here make it strict and add the path to errors.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _ITEM_TYPES: dict[str, set[type]] = {
 
 
 def later(default: Any) -> Any:
-    """Declare a field younger than the first files: left out at its default, so that old files keep their bytes."""
+    """Declare a field added after the first files: omitted at its default, so that old files keep their bytes."""
     return dataclasses.field(default=default, metadata={"later": True})
 
 
 def to_json(value: Any, *, keep_nan: bool = False) -> Any:
-    """Turn records, tables, arrays and numbers into plain JSON values; ``keep_nan`` leaves NaN to be refused."""
+    """Turn records, tables, arrays and numbers into plain JSON values; ``keep_nan`` keeps NaN, to be refused later."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, np.ndarray | np.generic):
@@ -71,12 +71,12 @@ def to_json(value: Any, *, keep_nan: bool = False) -> Any:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON of what `to_json` takes; numbers that JSON does not know, NaN and infinities, become null."""
+    """JSON text of a value for `to_json`; NaN and infinities become null."""
     return json.dumps(to_json(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def _written(record: Any) -> list[dataclasses.Field[Any]]:
-    """Fields of a record, without the later ones that have their default."""
+    """Fields of a record, without later fields at their default."""
     return [
         one
         for one in dataclasses.fields(record)
@@ -90,12 +90,12 @@ def from_json(kind: type[Record], value: Any, place: str = "") -> Record:
         return _CONVERTER.structure(value, kind)
     except RecursionError:
         raise FormatError(f"{place}: nested too deeply".lstrip(".")) from None
-    except Exception as error:  # what a type's own reader raises, such as that of an enumeration
+    except Exception as error:  # errors of a type's reader, such as that of an enumeration
         raise _placed(error, place) from None
 
 
 class _MisfitError(Exception):
-    """What does not fit, and the place from its record on."""
+    """An invalid value, with its path within the record."""
 
     def __init__(self, problem: str, place: str = "") -> None:
         super().__init__(problem)
@@ -103,7 +103,7 @@ class _MisfitError(Exception):
 
 
 def _placed(error: Exception, place: str) -> Exception:
-    """Find the first cause of an error and give it its place; errors of the package stay what they are."""
+    """Find the first cause of an error and add its path; errors of the package are not changed."""
     while isinstance(error, ClassValidationError | IterableValidationError):
         named, others = error.group_exceptions()
         if named:
@@ -151,7 +151,7 @@ def _read_table(value: Any, _: Any) -> pd.DataFrame:
 
 
 def _read_column(values: list[Any]) -> pd.Series[Any]:
-    """Make a column; where nothing but nulls stands, the numbers are missing."""
+    """Make a column; if it contains only nulls, its numbers are missing."""
     if values and all(value is None for value in values):
         return pd.Series(np.full(len(values), np.nan))
     return pd.Series(values) if values else pd.Series(values, dtype="object")

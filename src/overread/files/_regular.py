@@ -1,9 +1,8 @@
-"""The one way to open what a user or a table names: a regular file, never a pipe, a device or a socket.
+"""Open files named by a user or a table: only regular files, never a pipe, a device or a socket.
 
-A pipe without a writer hangs who opens it, and a device may have no end; both are told by the kind of the file, before
-it is opened.
+Opening a pipe without a writer hangs, and a device may have no end, so the kind of the file is checked first.
 
-The one way to read a file of unknown size: never more than a cap.
+Files of unknown size are read up to a limit.
 """
 
 import errno
@@ -27,7 +26,7 @@ KINDS = (
 def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading bytes."""
     _refuse_other_kinds(path.stat().st_mode, path)
-    # What stood there a moment ago may have been replaced: without waiting, and looked at once more.
+    # The file may have been replaced meanwhile: open without waiting, and check again.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     try:
         _refuse_other_kinds(os.fstat(handle).st_mode, path)
@@ -44,14 +43,14 @@ def read_regular(path: Path) -> bytes:
 
 
 def kind_of_file(mode: int) -> str | None:
-    """Say what a file is that is no regular one; None for a regular one."""
+    """Return the kind of a file that is not regular; None for a regular one."""
     if stat.S_ISREG(mode):
         return None
-    return next((words for is_kind, words in KINDS if is_kind(mode)), "no regular file")
+    return next((words for is_kind, words in KINDS if is_kind(mode)), "not a regular file")
 
 
 def real_path(path: Path) -> Path:
-    """Path without links, as far as it can be followed: a loop of links, unlike in `Path.resolve`, is no error."""
+    """Path without links as far as it can be followed; unlike in `Path.resolve`, a loop of links is not an error."""
     return Path(os.path.realpath(path))
 
 
@@ -70,14 +69,14 @@ class Readable(Protocol):
     """A file that is open for reading bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Give at most ``size`` bytes, none at the end."""
+        """Return at most ``size`` bytes, none at the end."""
 
 
 def read_capped(source: Path | Readable, limit: int, refuse: Callable[[int], Exception]) -> bytes:
     """Read a whole file of at most ``limit`` bytes.
 
-    A file that is too large is refused by its size before anything is read. What states no size, because it is
-    unpacked on the way, is read in chunks until it passes the limit.
+    A file that is too large is refused before it is read. A stream without a known size, because it is unpacked, is
+    read in chunks up to the limit.
     """
     if isinstance(source, Path):
         with open_regular(source) as file:

@@ -1,4 +1,4 @@
-"""Files -> pixels on an isotropic grid in mm: the only place that opens an image file."""
+"""Files -> pixels on an isotropic grid in mm: the only package that opens image files."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Compressed pixels: what a codestream says of itself is checked before a decoder may allocate.
+"""Compressed pixels: the header of a codestream is checked before a decoder allocates memory.
 
 Through pydicom, pylibjpeg decodes JPEG (ITU T.81), JPEG 2000 with its high-throughput variant (ITU T.800, T.814) and
-RLE (PS3.5 annex G); CharLS decodes JPEG-LS (ITU T.87), and refuses data that are cut or left over.
+RLE (PS3.5 annex G); CharLS decodes JPEG-LS (ITU T.87), and refuses truncated or surplus data.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ CODING_STYLE, COMPONENT_STYLE = 0xFF52, 0xFF53
 START_OF_TILE, START_OF_DATA, END_OF_2000 = 0xFF90, 0xFF93, 0xFFD9
 MAX_LAYERS, MAX_SEGMENTS = 1000, 100_000
 SMALLEST_PRECINCT, SMALLEST_BLOCK = 5, 8
-"""Exponents of 2: side of a precinct, area of a code block. Smaller ones make a decoder slow without end."""
+"""Exponents of 2: side of a precinct, area of a code block. Smaller ones make a decoder extremely slow."""
 END_OF_IMAGE = b"\xff\xd9"
 PADDING = b"\0\xff "
-"""What writers put behind the end marker to make the length even."""
+"""Bytes that writers add after the end marker to make the length even."""
 MOST_PADDING = 4096
 MIN_TILE_PART = 14
-OTHER_SIZE = "the compressed pixels are of another size than the file states"
+OTHER_SIZE = "the size of the compressed pixels differs from the file's header"
 RLE_HEADER, RLE_GAIN = 64, 64
 """A run of 128 bytes takes 2."""
 
 
 @dataclass(frozen=True)
 class PixelLayout:
-    """Size of the image and of its numbers."""
+    """Size of the image and of its values."""
 
     rows: int
     columns: int
@@ -58,13 +58,13 @@ class PixelLayout:
 
 
 def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str) -> NDArray[Any]:
-    """Decode one frame of one channel, of the size that the file states; a decoder may raise anything."""
+    """Decode one frame of one channel, of the stated size; decoders raise many kinds of errors."""
     if syntax == uid.RLELossless:
         _check_run_lengths(codestream, layout)
     else:
         # Some decoders fill a missing part with zeros.
         if not codestream[-MOST_PADDING:].rstrip(PADDING).endswith(END_OF_IMAGE):
-            raise ImageError("the compressed pixels are cut: no end marker")
+            raise ImageError("the compressed pixels are truncated: no end marker")
         find_size = _jpeg_2000_size if syntax in JPEG_2000 else jpeg_size
         if find_size(codestream) != (layout.rows, layout.columns, 1):
             raise ImageError(OTHER_SIZE)
@@ -106,7 +106,7 @@ def _jpeg_2000_size(codestream: bytes) -> tuple[int, int, int]:
 
 
 def _check_coding_styles(codestream: bytes, at: int) -> None:
-    """Walk over the main header and those of the tiles; refuse layers and precincts beyond reason."""
+    """Check the main header and those of the tiles; refuse excessive layers and precincts."""
     tile, tile_length = at, 0
     for _ in range(MAX_SEGMENTS):
         if at + 2 > len(codestream):
@@ -125,26 +125,26 @@ def _check_coding_styles(codestream: bytes, at: int) -> None:
         elif marker == CODING_STYLE:
             _check_coding_style(codestream[at + 4 : at + 2 + length])
         elif marker == COMPONENT_STYLE:
-            raise ImageError("the compressed pixels have a coding style of their own for one channel")
+            raise ImageError("the compressed pixels have a separate coding style for one channel")
         at += 2 + max(2, length)
     raise ImageError(f"the compressed pixels have more than {MAX_SEGMENTS:,} headers")
 
 
 def _check_coding_style(body: bytes) -> None:
-    """Refuse a coding style that makes more packets or blocks than any image needs."""
+    """Refuse a coding style with more packets or blocks than any image needs."""
     flags, _, layers, _, _, width, height = struct.unpack_from(">BBHBBBB", body)
-    # Both exponents are stored less 2.
+    # Both exponents are stored minus 2.
     small = width + height + 4 < SMALLEST_BLOCK
     if flags & 1:
         small |= any(min(sizes & 15, sizes >> 4) < SMALLEST_PRECINCT for sizes in body[10:])
     if small or layers > MAX_LAYERS:
-        raise ImageError("the compressed pixels are cut into more parts than any image needs")
+        raise ImageError("the compressed pixels have more parts than any image needs")
 
 
 def _check_run_lengths(codestream: bytes, layout: PixelLayout) -> None:
     """Refuse a header without one segment per byte of a pixel, and more pixels than the longest runs give."""
     if len(codestream) < RLE_HEADER:
-        raise ImageError("the compressed pixels are cut: no header")
+        raise ImageError("the compressed pixels are truncated: no header")
     n_segments, *offsets = struct.unpack_from("<16L", codestream)
     n_bytes = layout.bits_allocated // 8
     starts = offsets[:n_segments]
@@ -160,4 +160,4 @@ def _check_run_lengths(codestream: bytes, layout: PixelLayout) -> None:
         left = left_after_run_lengths(data, start, end, layout.rows * layout.columns)
         # A segment has an even length, so there may be one byte more.
         if not 0 <= left <= 1:
-            raise ImageError("the compressed pixels are cut, or more than the image has")
+            raise ImageError("the compressed pixels are truncated, or more than the image has")

@@ -1,4 +1,4 @@
-"""Pictures in colour, as shares of full scale; images for a viewer: every bit, and how the file wants to be shown."""
+"""Colour images, as fractions of full scale; images for a viewer, with all bits and the file's display settings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _read_colour_or_grey(path: str | Path) -> NDArray[np.uint8] | SourceImage:
 
 
 def fingerprint_channels(channels: NDArray[np.float32]) -> str:
-    """SHA-256 of the shape and the values of a picture's channels: of two files that show the same it is the same."""
+    """SHA-256 of the shape and the values of a picture's channels: equal for two files that show the same image."""
     rows, columns, count = channels.shape
     digest = hashlib.sha256(f"{rows}x{columns}x{count}:".encode())
     digest.update(np.ascontiguousarray(channels, dtype="<f4").tobytes())
@@ -52,11 +52,11 @@ def fingerprint_channels(channels: NDArray[np.float32]) -> str:
 
 
 def sketch_channels(channels: NDArray[np.float32]) -> str:
-    """Sketch of a picture's brightness, as `overread.images._sketch.sketch` makes it."""
+    """Sketch of a picture's brightness from `overread.images._sketch.sketch`."""
     return sketch(channels.mean(axis=2, dtype=np.float32))
 
 
-# PatientOrientation's letters (PS3.3 C.7.6.1.1.1): the row runs towards this side, so the other one is at its start.
+# PatientOrientation's letters (PS3.3 C.7.6.1.1.1): the row runs towards this side, so it starts at the other one.
 OTHER_SIDE = {"L": "R", "R": "L"}
 
 
@@ -66,12 +66,12 @@ class ViewedImage:
     """Pixels for a viewer, not reduced to 8 bits."""
 
     pixels: NDArray[np.uint16] | NDArray[np.uint8]  # grey, or rows x columns x 3 (red, green, blue)
-    bits: int  # that the values need; 8 in colour
-    center: float  # of the window in the values of `pixels`: the file's, else of percentiles
+    bits: int  # needed for the values; 8 in colour
+    center: float  # window centre in the values of `pixels`: the file's, else from percentiles
     width: float
     inverted: bool  # low values are shown white
     spacing: FileSpacing
-    left: str = ""  # side of the patient at the left edge; empty where the file does not say
+    left: str = ""  # side of the patient at the left edge; empty if unknown
     right: str = ""
 
 
@@ -87,7 +87,7 @@ def read_for_viewing(path: str | Path) -> ViewedImage:
 
 
 def _grey_for_viewing(source: SourceImage) -> ViewedImage:
-    """Values on their own scale, moved to begin at 0 where they are signed; padding as dark as the image gets."""
+    """Values on their scale, shifted to start at 0 if signed; padding has the darkest value."""
     values, window, falling = _window_of(source)
     low = min(0, int(values.min(initial=0)))
     highest = int(values.max(initial=0)) - low
@@ -108,10 +108,10 @@ def _grey_for_viewing(source: SourceImage) -> ViewedImage:
 
 
 def _window_of(source: SourceImage) -> tuple[NDArray[Any], Window, bool]:
-    """Values to ship, the window in their units, and whether they fall where the modality's values rise.
+    """Values to send, the window in their units, and whether they decrease with the modality's values.
 
-    A linear rescale stays undone, and the window is carried to stored values instead; a look-up table is applied,
-    because no window could do its work.
+    A linear rescale is not applied; the window is converted to stored values instead. A look-up table is applied,
+    because no window can replace it.
     """
     if isinstance(source.modality, Rescale) and not isinstance(source.voi, LookupTable):
         slope, intercept = source.modality.slope, source.modality.intercept

@@ -1,9 +1,9 @@
-"""A DICOM file as a source image: the attributes that say what a number means, and the pixels.
+"""A DICOM file as a source image: the attributes that define the values, and the pixels.
 
-A walk over the elements of the data set keeps only the few it is asked for. Nothing else of the file is ever decoded,
-so nothing about the patient can get into a message or a result. The walk is a loop with its own stack: it takes time in
-proportion to the number of elements, which is capped, and no memory beyond the file's bytes (PS3.5 section 7).
-pydicom's parser would recurse into nested sequences, and keep the last of two equal elements.
+A loop over the elements of the data set keeps only the requested ones. Nothing else of the file is decoded, so nothing
+about the patient can get into a message or a result. The loop has its own stack: its time is proportional to the number
+of elements, which is limited, and it needs no memory beyond the file's bytes (PS3.5 section 7). pydicom's parser would
+recurse into nested sequences, and keep the last of two equal elements.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ NO_ITEM = "a sequence holds something that is not an item"
 
 @dataclass(frozen=True)
 class Encoding:
-    """How elements are written: with or without their type, and the order of bytes."""
+    """Encoding of elements: with or without their type, and the order of bytes."""
 
     implicit: bool = False
     big_endian: bool = False
 
     @property
     def order(self) -> str:
-        """Byte order, as `struct` and NumPy write it."""
+        """Byte order in the notation of `struct` and NumPy."""
         return ">" if self.big_endian else "<"
 
 
 UNKNOWN_CONTENT = Encoding(implicit=True)
-"""What stands inside an element of VR UN and undefined length (PS3.5 section 6.2.2)."""
+"""Encoding inside an element of VR UN and undefined length (PS3.5 section 6.2.2)."""
 
 
 @dataclass(frozen=True)
 class Element:
-    """One element: its type ("" where the file does not say), and its bytes."""
+    """One element: its type ("" if not stated), and its bytes."""
 
     vr: str
     value: memoryview
@@ -64,7 +64,7 @@ class Element:
 
 
 class Head(NamedTuple):
-    """Tag, type and length of an element, and where its value starts."""
+    """Tag, type and length of an element, and the position of its value."""
 
     tag: int
     vr: bytes
@@ -73,7 +73,7 @@ class Head(NamedTuple):
 
 
 class Walk:
-    """Position in the bytes, and the elements left until the cap."""
+    """Position in the bytes, and the remaining number of elements."""
 
     def __init__(self, content: memoryview, start: int = 0) -> None:
         self.content = content
@@ -81,7 +81,7 @@ class Walk:
         self.left = MAX_ELEMENTS
 
     def at_end(self) -> bool:
-        """Whether nothing more follows."""
+        """Whether this is the end."""
         return self.position >= len(self.content)
 
     def head(self, encoding: Encoding) -> Head:
@@ -109,7 +109,7 @@ class Walk:
         return Head(tag, vr, length, start)
 
     def skip_undefined(self, encoding: Encoding) -> memoryview:
-        """Move past a sequence of undefined length and give its body, without the delimiter."""
+        """Move past a sequence of undefined length and return its body, without the delimiter."""
         start = self.position
         # Whether each level is an item (holding elements) or a sequence (holding items).
         levels = [(False, encoding)]
@@ -133,14 +133,14 @@ class Walk:
 def read_elements(
     content: memoryview, start: int, encoding: Encoding, wanted: Collection[int], *, group: int | None = None
 ) -> tuple[dict[int, Element], int]:
-    """Read the wanted elements of one level, to the pixel data, the item's end or the end; also where that is.
+    """Read the wanted elements of one level, up to the pixel data or the end; return the end position too.
 
     With a group, stop before the first element of another one (little endian, as file meta information is).
     """
     found: dict[int, Element] = {}
     walk = Walk(content, start)
     while not walk.at_end():
-        # What follows the group may be deflated, or of another byte order: its head must not be read.
+        # Elements after the group may be deflated or have another byte order, so their head must not be read.
         if group is not None and content[walk.position : walk.position + 2] != struct.pack("<H", group):
             break
         head = walk.head(encoding)
@@ -154,7 +154,7 @@ def read_elements(
             walk.position += head.length
         if head.tag in wanted:
             if head.tag in found:
-                raise ImageError(f"element ({head.tag >> 16:04X},{head.tag & 0xFFFF:04X}) stands there twice")
+                raise ImageError(f"element ({head.tag >> 16:04X},{head.tag & 0xFFFF:04X}) occurs twice")
             found[head.tag] = Element(head.vr.decode("latin-1"), value, encapsulated)
         if head.tag == PIXEL_DATA:
             break
@@ -162,13 +162,13 @@ def read_elements(
 
 
 def _fragments(pixel_data: Element) -> bytes:
-    """Join the fragments of a single frame, the offset table left out (PS3.5 section A.4)."""
+    """Join the fragments of a single frame, without the offset table (PS3.5 section A.4)."""
     walk = Walk(pixel_data.value)
     parts = []
     while not walk.at_end():
         head = walk.head(Encoding())
         if head.tag != ITEM or head.length == UNDEFINED:
-            raise ImageError("the compressed pixels are not made of fragments")
+            raise ImageError("the compressed pixels have no fragments")
         parts.append(pixel_data.value[head.start : head.start + head.length])
         walk.position += head.length
     if len(parts) < 2:
@@ -189,18 +189,18 @@ TAGS: dict[str, int] = {
         "LUTDescriptor", "LUTData", "VOILUTSequence", "PresentationLUTShape", "PixelData",
     )
 }  # fmt: skip
-"""All that is ever read of an image; `_dicom_facts` reads whose it is and of what."""
+"""All elements read for an image; `_dicom_facts` reads patient and view."""
 
 
 class Attributes:
-    """The attributes of `TAGS` that a file has, by name."""
+    """The attributes in `TAGS` of a file, by name."""
 
     def __init__(self, elements: dict[int, Element], encoding: Encoding) -> None:
         self._elements = elements
         self.encoding = encoding
 
     def element(self, name: str) -> Element | None:
-        """Give the element, or None."""
+        """Return the element, or None."""
         return self._elements.get(TAGS[name])
 
     def text(self, name: str) -> str:
@@ -259,7 +259,7 @@ def _plain_text(element: Element | None, name: str) -> str:
 
 
 def read_dicom(content: bytes) -> SourceImage:
-    """Read the pixels of a DICOM file of one grey frame, and what they mean."""
+    """Read the pixels of a DICOM file of one grey frame, and their meaning."""
     syntax, data, encoding = dataset_of(content)
     attributes = Attributes(read_elements(data, 0, encoding, frozenset(TAGS.values()))[0], encoding)
     photometric = _read_photometric(attributes)
@@ -290,7 +290,7 @@ def dataset_of(content: bytes) -> tuple[str, memoryview, Encoding]:
     if syntax == uid.DeflatedExplicitVRLittleEndian:
         view, start = memoryview(_inflate(view[start:])), 0
     elif syntax not in (*COMPRESSED, *uid.UncompressedTransferSyntaxes):
-        raise ImageError("the transfer syntax is missing, or not one that is read")
+        raise ImageError("the transfer syntax is missing or not supported")
     encoding = Encoding(
         implicit=syntax == uid.ImplicitVRLittleEndian, big_endian=syntax == uid.ExplicitVRBigEndian
     )
@@ -298,13 +298,13 @@ def dataset_of(content: bytes) -> tuple[str, memoryview, Encoding]:
 
 
 def _inflate(data: memoryview) -> bytes:
-    """Inflate up to the cap."""
+    """Inflate up to the limit."""
     engine = zlib.decompressobj(-zlib.MAX_WBITS)
     content = engine.decompress(data, MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ImageError(f"inflates to more than {MAX_BYTES >> 20} MiB")
     if not engine.eof:
-        raise ImageError("the deflated content is cut")
+        raise ImageError("the deflated content is truncated")
     return content
 
 
@@ -321,19 +321,19 @@ def _read_photometric(attributes: Attributes) -> str:
 
 
 def _pixel_layout(attributes: Attributes) -> PixelLayout:
-    """Size of image and numbers, checked against each other and the caps."""
+    """Size of image and values, checked for consistency and limits."""
     rows, columns = attributes.integer("Rows"), attributes.integer("Columns")
     check_shape(rows, columns)
     allocated = attributes.integer("BitsAllocated")
     stored = attributes.integer("BitsStored")
     high_bit = attributes.integer("HighBit", stored - 1)
     if allocated not in (8, 16, 32):
-        raise ImageError("BitsAllocated is none of 8, 16, 32")
+        raise ImageError("BitsAllocated is not 8, 16 or 32")
     if not 1 <= stored <= high_bit + 1 <= allocated:
         raise ImageError("BitsStored, HighBit and BitsAllocated contradict each other")
     representation = attributes.integer("PixelRepresentation", 0)
     if representation not in (0, 1):
-        raise ImageError("PixelRepresentation is neither 0 nor 1")
+        raise ImageError("PixelRepresentation is not 0 or 1")
     return PixelLayout(rows, columns, allocated, stored, high_bit, representation == 1)
 
 
@@ -345,7 +345,7 @@ def _read_stored_pixels(
     if pixel_data is None:
         raise ImageError("the file has no pixel data")
     if pixel_data.encapsulated != (syntax in COMPRESSED):
-        raise ImageError("the pixel data are not written as the transfer syntax says")
+        raise ImageError("the pixel data do not match the transfer syntax")
     if syntax not in COMPRESSED:
         return _cut_to_used_bits(_native_pixels(pixel_data, attributes.encoding, layout), layout)
     pixels = decode(_fragments(pixel_data), syntax, layout, photometric)
@@ -359,7 +359,7 @@ def _native_pixels(pixel_data: Element, encoding: Encoding, layout: PixelLayout)
     if not 0 <= len(value) - layout.rows * row <= row:
         raise ImageError(f"{len(value)} bytes of pixels instead of {layout.rows * row}: truncated or damaged")
     if encoding.big_endian and n_bytes == 1 and pixel_data.vr == "OW":
-        # Bytes travel in 16-bit words, whose order is swapped (PS3.5 section 8.1.1).
+        # Bytes are in 16-bit words, whose order is swapped (PS3.5 section 8.1.1).
         value = memoryview(np.frombuffer(value[: len(value) // 2 * 2], ">u2").astype("<u2").tobytes())
     n_pixels = layout.rows * layout.columns
     pixels = np.frombuffer(value, f"{encoding.order}u{n_bytes}", count=n_pixels)
@@ -367,7 +367,7 @@ def _native_pixels(pixel_data: Element, encoding: Encoding, layout: PixelLayout)
 
 
 def _cut_to_used_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]:
-    """Bits HighBit - BitsStored + 1 to HighBit as a number; the others may hold an overlay."""
+    """Bits HighBit - BitsStored + 1 to HighBit as a number; the others may contain an overlay."""
     size = layout.bits_allocated // 8
     bits = pixels.view(f"u{size}")
     above = layout.bits_allocated - 1 - layout.high_bit
@@ -379,7 +379,7 @@ def _cut_to_used_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]
 
 
 def _within_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]:
-    """Numbers of a codestream, which must fit the stored bits; the sign may still be a plain bit."""
+    """Values of a codestream, which must fit the stored bits; the sign may still be a plain bit."""
     low, high = int(pixels.min()), int(pixels.max())
     n_values = 1 << layout.bits_stored
     if low >= 0 and high < n_values:
@@ -388,12 +388,12 @@ def _within_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]:
         wide = pixels.astype(np.int64)
         return np.where(wide >= n_values // 2, wide - n_values, wide).astype(np.int32)
     if not layout.signed or low < -n_values // 2 or high >= n_values // 2:
-        raise ImageError("compressed pixels hold more bits than BitsStored says")
+        raise ImageError("compressed pixels have more bits than BitsStored states")
     return pixels
 
 
 def _find_valid(attributes: Attributes, stored: NDArray[Any], *, signed: bool) -> NDArray[np.bool_] | None:
-    """Mask, False from PixelPaddingValue to PixelPaddingRangeLimit; None where nothing is padding."""
+    """Mask, False from PixelPaddingValue to PixelPaddingRangeLimit; None without padding."""
     value = attributes.words("PixelPaddingValue", signed=signed)
     if value.size == 0:
         return None
@@ -406,7 +406,7 @@ def _find_valid(attributes: Attributes, stored: NDArray[Any], *, signed: bool) -
 
 
 def _modality(attributes: Attributes, *, signed: bool) -> Rescale | LookupTable:
-    """Look-up table or rescale; the identity where the file has neither."""
+    """Look-up table or rescale; the identity if the file has neither."""
     table = _lookup_table(attributes, "ModalityLUTSequence", signed=signed)
     if table is not None:
         return table
@@ -437,12 +437,12 @@ def _lookup_table(attributes: Attributes, sequence: str, *, signed: bool) -> Loo
     elif bits <= 8 and len(data.value) == n_entries + n_entries % 2:
         entries = np.frombuffer(data.value, np.uint8, count=n_entries).astype(np.uint16)
     else:
-        raise ImageError("a look-up table is of another length than it says")
+        raise ImageError("the length of a look-up table differs from its descriptor")
     return LookupTable(first, entries, bits)
 
 
 def _voi(attributes: Attributes, *, signed: bool) -> Window | LookupTable | None:
-    """How the file wants to be shown; None where it does not say, or not usably: no number depends on it."""
+    """Display window or table of the file; None if missing or unusable. It does not affect measurements."""
     try:
         table = _lookup_table(attributes, "VOILUTSequence", signed=signed)
         if table is not None:

@@ -1,8 +1,8 @@
-"""What a DICOM file says of itself beside its pixels: whose it is, which view, which part of the body.
+"""Facts in a DICOM file besides its pixels: patient, view, body part.
 
-Names, birth dates and UIDs of studies are for comparing files with each other; nothing here writes them.
+Names, birth dates and UIDs of studies are only for comparing files; they are never written.
 
-Image files of a folder.
+The module also lists the image files of a folder.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ OURS = {"runs", "known"}
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Files that may be images, also in folders within, sorted by path.
+    """Possible image files in a folder and its subfolders, sorted by path.
 
-    They are told by their ending or, for DICOM, by their content. Hidden files and Overread's own folders are passed
-    over.
+    They are recognized by their ending or, for DICOM, by their content. Hidden files and Overread's folders are
+    skipped.
     """
     found = []
     for path in sorted(folder.rglob("*")):
@@ -36,7 +36,7 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def is_dicom(path: Path) -> bool:
-    """Whether a file is DICOM by its content: many are named by a UID, whose last number is no ending."""
+    """Whether a file is DICOM by its content: many are named by a UID, whose last number is not an ending."""
     try:
         with open_regular(path) as file:
             return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
@@ -49,7 +49,7 @@ DIRECTORY_CLASS = "1.2.840.10008.1.3.10"
 # ViewPosition (PS3.3 C.8.1.2) has AP, PA, LL, RL and decubitus, and free terms of makers.
 LATERAL_WORDS = ("LL", "RL", "LAT", "LATERAL", "LLAT", "RLAT")
 PROJECTION_MODALITIES = ("CR", "DX", "DR", "RG", "RF", "XA", "OT", "SC", "")
-# The longest text that the describing elements may have (LO, PS3.5).
+# Longest text of the describing elements (LO, PS3.5).
 LONGEST = 64
 AS_WRITTEN = ("patient_id", "name", "study", "instance", "manufacturer")
 CHEST_WORDS = ("CHEST", "THORAX", "LUNG", "RIBS", "TORSO")
@@ -63,7 +63,7 @@ def _text(tag: int) -> str:
 
 @dataclass(frozen=True)
 class DicomFacts:
-    """Text of a few attributes, upper case but for ids; empty where the file has none, or is no DICOM."""
+    """Text of some attributes, in upper case except ids; empty if missing or not a DICOM file."""
 
     patient_id: str = _text(0x00100020)
     name: str = _text(0x00100010)
@@ -82,9 +82,9 @@ class DicomFacts:
 
     @property
     def description(self) -> dict[str, str]:
-        """What describes the image without naming a patient, by column of the images table; what the file states.
+        """Facts on the image that do not name a patient, by column of the images table, if stated.
 
-        The SOP instance UID is that by which structured reports and presentation states know the image.
+        Structured reports and presentation states refer to the image by its SOP instance UID.
         """
         texts = {
             "sex": self.sex,
@@ -98,10 +98,10 @@ class DicomFacts:
 
     @property
     def view(self) -> str:
-        """``"lateral"``, ``"ap"`` or ``"pa"`` by ViewPosition, else by PatientOrientation; empty where neither tells.
+        """``"lateral"``, ``"ap"`` or ``"pa"`` by ViewPosition, else by PatientOrientation; empty if unknown.
 
         The row direction of a lateral view runs to the front or the back of the patient, that of a frontal one to a
-        side (PS3.3 C.7.6.1.1.1); it does not tell AP from PA, so that a frontal orientation counts as ``"pa"``.
+        side (PS3.3 C.7.6.1.1.1); it does not distinguish AP from PA, so a frontal orientation counts as ``"pa"``.
         """
         words = self.view_position.replace("_", " ").split()
         if any(word in LATERAL_WORDS for word in words):
@@ -115,14 +115,14 @@ class DicomFacts:
 
     @property
     def is_other_than_chest(self) -> bool:
-        """Whether the file says that it is no radiograph, or of another part of the body."""
+        """Whether the file states that it is not a radiograph, or shows another part of the body."""
         part = self.body_part
         other_part = bool(part) and not any(word in part for word in CHEST_WORDS)
         return other_part or self.modality not in PROJECTION_MODALITIES
 
 
 def is_directory(path: Path) -> bool:
-    """Whether a file is a DICOMDIR: the index of a medium, whatever its name."""
+    """Whether a file is a DICOMDIR: the index of a medium, under any name."""
     with open_regular(path) as file:
         head = file.read(4096)
     start = PREAMBLE + len(DICOM_PREFIX)
@@ -130,7 +130,7 @@ def is_directory(path: Path) -> bool:
 
 
 def facts_of(path: Path) -> DicomFacts:
-    """Read the facts of a DICOM file; none for others."""
+    """Read the facts of a DICOM file; empty for others."""
     if not is_dicom(path):
         return DicomFacts()
     with open_regular(path) as file:

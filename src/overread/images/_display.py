@@ -1,9 +1,9 @@
-"""An image as it wants to be looked at: the file's own window or table, 8 bits. Never used for measuring.
+"""Rendering of an image for display: the file's window or table, 8 bits. Never used for measuring.
 
-Letters in the corners of a picture, where names and dates are burned in.
+The module also looks for letters in the corners, where names and dates are burned in.
 
-A side marker is a letter or two; many small bright shapes on dark ground are a line of text. This is a hint, not a
-proof: text elsewhere, or grey text, is not found.
+A side marker is a letter or two; many small bright shapes on dark ground are a line of text. Text elsewhere, or grey
+text, is not found.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def rendered(source: SourceImage) -> NDArray[np.float32]:
 
 
 def _apply_window(values: NDArray[np.float32], window: Window) -> NDArray[np.float32]:
-    """Apply a window (PS3.3 C.11.2.1.2 and C.11.2.1.3); what lies outside is clipped later.
+    """Apply a window (PS3.3 C.11.2.1.2 and C.11.2.1.3); values outside are clipped later.
 
     LINEAR: (v - (c - 1/2)) / (w - 1) + 1/2. LINEAR_EXACT: (v - c) / w + 1/2. SIGMOID: 1 / (1 + exp(-4 (v - c) / w)).
     """
@@ -59,7 +59,7 @@ def percentile_window(values: NDArray[np.float32], valid: NDArray[np.bool_] | No
     return Window((low + high) / 2.0, max(high - low, NARROWEST), VoiFunction.LINEAR_EXACT)
 
 
-# More shapes than this in one corner are said to be text. Set by judgement; at most 6 in 281 NIH radiographs.
+# More shapes than this in one corner count as text. Set by judgement; at most 6 in 281 NIH radiographs.
 MOST_LETTERS = 8
 # Share of the image's sides that a corner takes, and heights of letters as a share of the image's height.
 CORNER = 0.25
@@ -67,7 +67,7 @@ HEIGHTS = (0.006, 0.04)
 
 
 def count_letters(picture: NDArray[np.uint8]) -> int:
-    """Most letter-like shapes in one corner of a rendered picture (bone white)."""
+    """Largest number of letter-like shapes in one corner of a rendered picture (bone white)."""
     rows, columns = picture.shape
     down, across = max(1, round(rows * CORNER)), max(1, round(columns * CORNER))
     corners = itertools.product((slice(down), slice(-down, None)), (slice(across), slice(-across, None)))
@@ -75,7 +75,7 @@ def count_letters(picture: NDArray[np.uint8]) -> int:
 
 
 def _count_in_corner(corner: NDArray[np.uint8], rows: int) -> int:
-    """Shapes as white as any, of a letter's size, with dark ground around them."""
+    """White shapes of a letter's size on dark ground."""
     white = (corner >= 250).astype(np.uint8)
     number, _, boxes, _ = cv2.connectedComponentsWithStats(white, connectivity=8)
     low, high = (max(3.0, share * rows) for share in HEIGHTS)

@@ -1,10 +1,9 @@
-"""From the file's pixels to the radiograph: resampled to square ones in mm, then normalized by robust percentiles.
+"""From the file's pixels to the radiograph: resampled to square pixels in mm, then normalized by percentiles.
 
-Along one axis, a source pixel i of size m covers [i m, (i+1) m] mm and a target pixel j of size g covers
-[j g, (j+1) g] mm. Where the grid is coarser (g >= m), the target is the mean over the interval it covers:
-the weight of pixel i is the length of the overlap over g. Where it is finer, it is Catmull-Rom's cubic
-(Keys 1981, a = -1/2) at the target's centre ((j + 1/2) g / m - 1/2 in pixels of the source). Both axes are
-independent, so pixels that are not square need nothing special.
+Along one axis, a source pixel i of size m covers [i m, (i+1) m] mm and a target pixel j of size g covers [j g, (j+1) g]
+mm. If the grid is coarser (g >= m), the target is the mean over its interval: the weight of pixel i is the length of
+the overlap over g. If it is finer, the target is Catmull-Rom's cubic (Keys 1981, a = -1/2) at the target's centre ((j +
+1/2) g / m - 1/2 in pixels of the source). Both axes are independent, so pixels need not be square.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from overread.images._source import SourceImage
 from overread.images._spacing import LARGEST_MM, SMALLEST_MM, Spacing, SpacingSource, given_spacing
 
 GRID_MM = 0.7
-"""Pixel of the grid on which the stages work, in mm."""
+"""Default pixel size in mm of the grid on which the stages work."""
 LEAST_COVERAGE = 0.5
 
 
 @short_repr("pixels", "mm_per_px", "spacing_source", "source_shape")
 @dataclass(frozen=True, eq=False)
 class Radiograph:
-    """Pixels on an isotropic grid, ready to be measured.
+    """Pixels on an isotropic grid, ready for measuring.
 
     The centre of pixel (row, column) lies at x = (column + 1/2) mm_per_px, y = (row + 1/2) mm_per_px from the
     top-left corner of the image.
@@ -40,20 +39,20 @@ class Radiograph:
     Parameters
     ----------
     pixels
-        Rows x columns, float32, finite; what absorbs more is brighter. The 1st and 99th percentile of the valid
-        pixels are 0 and 1; values beyond are kept.
+        Array of shape (rows, columns), float32, finite; brighter pixels absorb more. The 1st and 99th percentile of the
+        valid pixels are 0 and 1; values beyond are kept.
     mm_per_px
-        Side of a pixel of the grid.
+        Pixel size of the grid in mm.
     valid
-        False where the file has padding or the image does not reach; same shape as the pixels.
+        Boolean array of the same shape, False for padding and outside the image.
     spacing_source
-        Where the size of a pixel was read.
+        Source of the pixel size.
     source_mm_per_px
-        Size of a pixel in the file, (x, y).
+        Pixel size in the file in mm, (x, y).
     source_shape
-        Rows and columns in the file.
+        Rows and columns of the file.
     pixel_hash
-        `pixel_fingerprint` of the file that was read; None for a radiograph that was not read from one.
+        `pixel_fingerprint` of the file; None without a file.
     sketch
         `overread.images._sketch.sketch` of that file, or None.
     """
@@ -104,11 +103,11 @@ class Resampler:
     def resample_masked(
         self, values: NDArray[np.float32], valid: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Resample over valid pixels only; a target is valid if at least half of its weight is."""
+        """Resample over valid pixels only; a target is valid if at least half of its weight is valid."""
         coverage = self(valid.astype(np.float32))
         reached = coverage >= LEAST_COVERAGE
         if not reached.any():
-            raise ImageError("no pixel is left beside the padding")
+            raise ImageError("all pixels are padding")
         total = self(np.where(valid, values, np.float32(0.0)))
         return np.divide(total, coverage, out=np.zeros_like(total), where=reached), reached
 
@@ -165,23 +164,23 @@ def from_array(
     grid_mm: float = GRID_MM,
     valid: ArrayLike | None = None,
 ) -> Radiograph:
-    """Make a radiograph of an array, as `read_image` makes one of a file.
+    """Make a radiograph from an array, as `read_image` does from a file.
 
     Parameters
     ----------
     pixels
-        Rows x columns, finite numbers; what absorbs more is higher.
+        Array of shape (rows, columns) of finite numbers; higher values absorb more.
     mm_per_px
-        Size of a pixel: one number, or (x, y).
+        Pixel size in mm: one number, or (x, y).
     grid_mm
-        Side of the square pixels to resample to.
+        Side in mm of the square pixels to resample to.
     valid
-        False where the array holds no image; such pixels may be non-finite.
+        Boolean array of the same shape, False outside the image; such pixels may be non-finite. None: all valid.
 
     Raises
     ------
     InvalidInputError
-        If shape, type, values or sizes cannot be used; as `ImageError` if there is nothing to normalize by.
+        If shape, type, values or sizes are invalid; as `ImageError` if all values are equal.
     """
     array = _read_array(pixels)
     mask = None if valid is None else np.asarray(valid)
@@ -197,7 +196,7 @@ def from_array(
 
 
 def _read_array(pixels: ArrayLike) -> NDArray[Any]:
-    """2-D array of real numbers within the caps."""
+    """2-D array of real numbers within the limits."""
     array = np.asarray(pixels)
     if array.dtype.kind not in "biuf":
         raise InputTypeError(f"pixels must be real numbers, not {array.dtype}")
@@ -227,37 +226,37 @@ def radiograph(source: SourceImage, spacing: Spacing, *, grid_mm: float = GRID_M
 
 
 def checked_grid(grid_mm: float) -> float:
-    """Side of the grid's pixels, within the same bounds as a file's."""
+    """Side of the grid's pixels, within the same limits as a file's."""
     if not isinstance(grid_mm, int | float | np.number) or not SMALLEST_MM <= grid_mm <= LARGEST_MM:
         raise InvalidInputError(f"grid_mm must be a number from {SMALLEST_MM:g} to {LARGEST_MM:g}")
     return float(grid_mm)
 
 
 def _normalize(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """(v - p1) / (p99 - p1) over valid pixels, 0 elsewhere; the extremes take the place of equal percentiles."""
+    """(v - p1) / (p99 - p1) over valid pixels, 0 elsewhere; the extremes replace equal percentiles."""
     inside = values[valid]
     low, high = (float(v) for v in np.percentile(inside, (LOW_PERCENT, HIGH_PERCENT)))
     if _same(low, high):
         low, high = float(inside.min()), float(inside.max())
     if _same(low, high):
-        raise ImageError("every pixel has the same value: there is nothing to measure")
+        raise ImageError("all pixels have the same value: there is nothing to measure")
     scaled = (values.astype(np.float64) - low) / (high - low)
     return np.where(valid, scaled, 0.0).astype(np.float32)
 
 
 def _same(low: float, high: float) -> bool:
-    """Whether two values differ by no more than the rounding of the resampling."""
+    """Whether two values are equal up to the rounding of the resampling."""
     return high - low <= ROUNDING * max(abs(low), abs(high))
 
 
-# A cache line: as much as any vector instruction asks for.
+# A cache line, enough for any vector instruction.
 ALIGNMENT_BYTES = 64
 
 Map = NDArray[np.float32]
 
 
 def blur(image: Map, sigma_px: float, *, border: int = cv2.BORDER_REPLICATE) -> Map:
-    """Gaussian blur; the border is repeated outwards, unless another of OpenCV's ways to go on is given."""
+    """Gaussian blur; the border is repeated outwards, unless another border mode of OpenCV is given."""
     smooth: Map = cv2.GaussianBlur(image, (0, 0), sigma_px, borderType=border)
     return smooth
 
@@ -265,8 +264,8 @@ def blur(image: Map, sigma_px: float, *, border: int = cv2.BORDER_REPLICATE) -> 
 def magnitude(x: Map, y: Map) -> Map:
     """Square root of x^2 + y^2.
 
-    The last bit of OpenCV's answer depends on where in memory it is written. It is written to the start of a cache
-    line, so that the same image gives the same bits in every run.
+    The last bit of OpenCV's result depends on its address in memory. It is written to the start of a cache line, so
+    that the same image gives the same bits in every run.
     """
     room = np.empty(x.size + ALIGNMENT_BYTES // 4, dtype=np.float32)
     first = -room.ctypes.data % ALIGNMENT_BYTES // 4

@@ -1,10 +1,9 @@
-"""Whether the data of a JPEG (ITU T.81) are all there, and its pixels.
+"""Check that the data of a JPEG (ITU T.81) are complete, and decode it.
 
-A decoder fills what is missing with grey and goes on. So the headers must name every value of every channel once, and
-the entropy-coded data of a sequential or lossless scan are walked over, code by code: they must give as many blocks as
-the image has, with nothing missing and nothing left over, and no DC value that no pixel can have. libjpeg's warnings
-are errors; they are the only check of progressive data. A changed bit after which the count comes out right all the
-same cannot be told: the format has no checksum.
+A decoder fills missing data with grey. So the headers must name every value of every channel once, and the
+entropy-coded data of a sequential or lossless scan are read code by code: they must give exactly the blocks of the
+image, without impossible DC values. libjpeg's warnings are errors; they are the only check of progressive data. A
+changed bit that keeps the count cannot be detected, because the format has no checksum.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from overread.images import _kernels as kernels
 from overread.images._limits import check_shape
 
 SEQUENTIAL, PROGRESSIVE, LOSSLESS = (0xC0, 0xC1), 0xC2, 0xC3
-# Frames of other kinds: arithmetic coding and hierarchies, which hardly anybody writes; JPEG-LS is not looked at here.
+# Other kinds of frames: arithmetic coding and hierarchies, which are very rare; JPEG-LS is not checked here.
 OTHER_FRAMES = {*range(0xC5, 0xD0)} - {0xC8, 0xCC}
 FRAMES = {*SEQUENTIAL, PROGRESSIVE, LOSSLESS, *OTHER_FRAMES, 0xF7}
 MAX_SCANS = 100
@@ -33,16 +32,16 @@ ALONE = {0x01, *range(0xD0, 0xD9)}
 RESTART = re.compile(rb"\xff+([\xd0-\xd7])")
 # The end of entropy-coded data: a marker that is neither a stuffed byte nor a restart.
 MARKER = re.compile(rb"\xff+[^\x00\xff\xd0-\xd7]")
-# A block takes at most 64 codes of 16 bits and as many values of 16 bits: the end is looked at after each block.
+# A block takes at most 64 codes of 16 bits and as many values of 16 bits; the end is checked after each block.
 PADDING = b"\0" * 512
 # Bits that may be left at the end of an interval: less than the byte that is filled up, and one more, as some
 # writers make the length even.
 SLACK = 16
 WORDS = {
-    kernels.SHORT: "cut: data are missing",
-    kernels.NO_CODE: "damaged: a code that is none",
+    kernels.SHORT: "truncated: data are missing",
+    kernels.NO_CODE: "damaged: an invalid code",
     kernels.LEFT_OVER: "damaged: more data than its pixels need",
-    kernels.OUT_OF_RANGE: "damaged: a value that no pixel can have",
+    kernels.OUT_OF_RANGE: "damaged: an impossible value",
 }
 DAMAGED_HEADERS = "the headers of the JPEG are damaged"
 
@@ -58,7 +57,7 @@ class Component:
 
 @dataclass
 class JpegFrame:
-    """What the headers tell so far; seen: lowest bit of each value that was sent, -1 for none."""
+    """State of the headers; seen: lowest bit sent of each value, -1 for none."""
 
     kind: int = 0
     precision: int = 8
@@ -72,7 +71,7 @@ class JpegFrame:
 
 
 def check_jpeg_data(content: bytes) -> None:
-    """Refuse a JPEG whose data are not just what its pixels need, or that is of a kind that is not read."""
+    """Refuse a JPEG with missing or surplus data, or of an unsupported kind."""
     frame = _walk(content)
     if frame.kind == PROGRESSIVE:
         _decode_strictly(content, frame)
@@ -86,12 +85,12 @@ def decode_jpeg(content: bytes) -> NDArray[np.uint8]:
 def _decode_strictly(content: bytes, frame: JpegFrame) -> NDArray[np.uint8]:
     """Decode by libjpeg, whose warnings are errors here."""
     if frame.precision != 8 or frame.kind == LOSSLESS:
-        raise ImageError("a JPEG of a kind that is not read (more than 8 bits, or lossless)")
+        raise ImageError("this kind of JPEG is not supported (more than 8 bits, or lossless)")
     grey = len(frame.components) == 1
     try:
         pixels: NDArray[np.uint8] = simplejpeg.decode_jpeg(content, "GRAY" if grey else "RGB", strict=True)
     except ValueError:
-        raise ImageError("the data of the JPEG are cut or damaged") from None
+        raise ImageError("the data of the JPEG are truncated or damaged") from None
     return pixels[..., 0] if grey else pixels
 
 
@@ -110,7 +109,7 @@ def jpeg_size(content: bytes) -> tuple[int, int, int]:
 
 
 def _walk(content: bytes) -> JpegFrame:
-    """Read the headers, and look at the data of every scan."""
+    """Read the headers, and check the data of every scan."""
     # Each scan may cost a pass over all pixels, and takes a dozen bytes; a progressive JPEG has about ten.
     if content.count(b"\xff\xda") > MAX_SCANS:
         raise ImageError(f"a JPEG of more than {MAX_SCANS} scans")
@@ -126,12 +125,12 @@ def _walk(content: bytes) -> JpegFrame:
     except (IndexError, struct.error, KeyError, ValueError):
         raise ImageError(DAMAGED_HEADERS) from None
     if not frame.kind or (frame.seen != 0).any():
-        raise ImageError("the data of the JPEG are cut: scans are missing")
+        raise ImageError("the data of the JPEG are truncated: scans are missing")
     return frame
 
 
 def _segments(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Marker and body of each segment up to the end of the image, and the entropy-coded data behind a scan's."""
+    """Marker and body of each segment up to the end of the image, and the entropy-coded data after a scan's."""
     at = 2
     while True:
         if content[at] != 0xFF:
@@ -151,7 +150,7 @@ def _segments(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         if marker == SOS:
             end = MARKER.search(content, at)
             if end is None:
-                raise ImageError("the data of the JPEG are cut: no end marker")
+                raise ImageError("the data of the JPEG are truncated: no end marker")
             data, at = content[at : end.start()], end.start()
         yield marker, body, data
 
@@ -160,7 +159,7 @@ def _read_segment(frame: JpegFrame, marker: int, body: bytes) -> None:
     if marker in (*SEQUENTIAL, PROGRESSIVE, LOSSLESS):
         _read_frame(frame, marker, body)
     elif marker in OTHER_FRAMES:
-        raise ImageError("a JPEG of a kind that is not read (arithmetic coding, or a hierarchy)")
+        raise ImageError("this kind of JPEG is not supported (arithmetic coding, or a hierarchy)")
     elif marker == DHT:
         _read_codes(frame, body)
     elif marker == DQT:
@@ -168,12 +167,12 @@ def _read_segment(frame: JpegFrame, marker: int, body: bytes) -> None:
     elif marker == DRI:
         (frame.restart,) = struct.unpack(">H", body)
     elif marker == DNL:
-        raise ImageError("a JPEG whose number of lines follows its data")
+        raise ImageError("this kind of JPEG is not supported (its number of lines follows its data)")
 
 
 def _read_frame(frame: JpegFrame, marker: int, body: bytes) -> None:
     if frame.kind:
-        raise ImageError("a JPEG of two frames")
+        raise ImageError("the JPEG has two frames")
     frame.kind = marker
     frame.precision, frame.rows, frame.columns, count = struct.unpack_from(">BHHB", body)
     check_shape(frame.rows, frame.columns)
@@ -208,7 +207,7 @@ def _read_codes(frame: JpegFrame, body: bytes) -> None:
 
 
 def _read_quantization(frame: JpegFrame, body: bytes) -> None:
-    """Keep the step of the DC value of each table."""
+    """Store the step of the DC value of each table."""
     while body:
         wide = body[0] >> 4
         frame.dc_steps[body[0] & 15] = int.from_bytes(body[1 : 2 + wide], "big")
@@ -216,7 +215,7 @@ def _read_quantization(frame: JpegFrame, body: bytes) -> None:
 
 
 def _check_scan(frame: JpegFrame, header: bytes, data: bytes) -> None:
-    """Check a scan against those before it, and walk over its data where they are not progressive."""
+    """Check a scan against earlier ones, and read its data if they are not progressive."""
     count = header[0]
     tables = dict(struct.iter_unpack("2B", header[1 : 1 + 2 * count]))
     order = list(frame.components)
@@ -238,7 +237,7 @@ def _check_scan(frame: JpegFrame, header: bytes, data: bytes) -> None:
 
 
 def _note_scan(frame: JpegFrame, chosen: list[int], first: int, last: int, bits: int) -> None:
-    """Note the values and the bit of them that a scan brings: each once, from the highest bit down (G.1.1.1)."""
+    """Record the values and bits of a scan: each once, from the highest bit down (G.1.1.1)."""
     high, low = bits >> 4, bits & 15
     if frame.kind != PROGRESSIVE:
         first, last, high, low = 0, 0, 0, 0
@@ -274,7 +273,7 @@ def _dc_limits(frame: JpegFrame) -> NDArray[np.int64]:
 
 
 def _split(data: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-    """Take out stuffed bytes, and find where each restart interval begins and ends."""
+    """Remove stuffed bytes, and find the start and end of each restart interval."""
     parts = RESTART.split(data)
     numbers = [marker[0] & 7 for marker in parts[1::2]]
     if numbers != [k & 7 for k in range(len(numbers))]:

@@ -1,7 +1,7 @@
-"""Walks over compressed data that decode no pixel, and say whether something is missing or left over.
+"""Read compressed data without decoding pixels, to check whether data are missing or surplus.
 
-Bits are addressed by their number from the start of the data, which is followed by padding, so that 16 bits can be
-looked at everywhere. A look-up table of a Huffman code gives, for the next 16 bits, 256 * length + symbol; 0 is none.
+Bits are numbered from the start of the data, which is followed by padding, so that 16 bits can be read everywhere. A
+look-up table of a Huffman code gives, for the next 16 bits, 256 * length + symbol; 0 is invalid.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def peek_bits(data: Bytes, bit: int, count: int) -> int:
 
 @exact_kernel
 def _skip_ac(data: Bytes, bit: int, codes: Integers) -> int:
-    """Bit behind the AC values of a block; minus what is wrong with them."""
+    """Bit after the AC values of a block, or a negative error code."""
     k = 1
     while k < 64:
         code = codes[_peek(data, bit)]
@@ -70,7 +70,7 @@ def walk_scan(
     slack: int,
     lossless: bool,
 ) -> int:
-    """Walk over a scan of a sequential or lossless JPEG, which has one difference a sample.
+    """Read a scan of a sequential or lossless JPEG, which has one difference per sample.
 
     ``components``: of each block of a unit; ``tables``: of their DC and AC codes; ``limits``: of their DC values.
     """
@@ -117,7 +117,7 @@ def walk_scan(
 
 @exact_kernel
 def left_after_run_lengths(data: Bytes, start: int, end: int, n_bytes: int) -> int:
-    """Bytes of a segment of run lengths (PS3.5, annex G) that are left once it gave n_bytes; -1: not just these."""
+    """Bytes left in a segment of run lengths (PS3.5, annex G) after n_bytes; -1: not exactly n_bytes."""
     count: Any = 0
     at: Any = start
     while at < end and count < n_bytes:
@@ -134,7 +134,7 @@ def left_after_run_lengths(data: Bytes, start: int, end: int, n_bytes: int) -> i
 
 @exact_kernel
 def count_lzw(data: Bytes, n_bits: int, largest: int) -> int:
-    """Count the bytes that LZW codes of a TIFF give, up to their end; -1: a code that is none, no end, or too many."""
+    """Count the bytes from LZW codes of a TIFF, up to their end; -1: an invalid code, no end, or too many."""
     lengths = np.ones(4098, np.int64)
     following, width, before, count, bit = 258, 9, -1, 0, 0
     while bit + width <= n_bits and count <= largest:
@@ -152,6 +152,6 @@ def count_lzw(data: Bytes, n_bits: int, largest: int) -> int:
             following += 1
         count += lengths[code]
         before = code
-        # The width grows one code early (TIFF 6.0, section 13).
+        # The width increases one code early (TIFF 6.0, section 13).
         width = 12 if following >= 2047 else 11 if following >= 1023 else 10 if following >= 511 else 9
     return -1

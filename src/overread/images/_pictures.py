@@ -1,10 +1,9 @@
 """PNG, TIFF and JPEG: grey of 8 or 16 bits, also as colour whose three channels are equal; true colour of 8 bits.
 
-Whether a PNG (ISO/IEC 15948) or TIFF (version 6.0) holds just the data of its pixels is checked here. Pillow looks at
-no checksum of a PNG's pixels, and passes over data that are left when it has all rows: what a second stream or
-surplus rows mean, nobody can tell. libtiff passes over a wrong checksum of deflated data, and fills what is missing.
-Pixels that are not compressed, or by LZW or run lengths, have no checksum: a changed byte cannot be told, missing
-ones can.
+This module checks that a PNG (ISO/IEC 15948) or TIFF (version 6.0) contains exactly the data of its pixels. Pillow
+ignores the checksum of a PNG's pixels and surplus data. libtiff ignores a wrong checksum of deflated data and fills
+missing data. Pixels without compression, or with LZW or run lengths, have no checksum: a changed byte cannot be
+detected, but missing ones can.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ COLOUR_MODES = ("RGB", "RGBA", "LA", "P", "PA")
 ORIENTATION, PHOTOMETRIC, BITS_PER_SAMPLE, SAMPLE_FORMAT = 274, 262, 258, 339
 WHITE_IS_ZERO = 0
 PNG_DEPTH, PNG_COLOUR_TYPE = 24, 25
-"""Offsets in a PNG file: its header chunk always comes first."""
+"""Offsets in a PNG file, whose header chunk always comes first."""
 
 
 def read_grey_picture(content: bytes, kind: str) -> SourceImage:
-    """Read the pixels of a PNG, TIFF or JPEG file that holds one upright, opaque grey image.
+    """Read the pixels of a PNG, TIFF or JPEG file with one upright, opaque grey image.
 
     Resolution tags (pHYs, XResolution, JFIF density) are for printers, and are not read.
     """
@@ -52,14 +51,14 @@ def read_grey_picture(content: bytes, kind: str) -> SourceImage:
             pixels = _equal_channels(_decode_wide(content, picture))
         else:
             pixels = _grey_values(picture)
-    # Where white is 0, Pillow turns 8 bits over, but not 16.
+    # If white is 0, Pillow inverts 8 bits, but not 16.
     if kind == "TIFF" and picture.mode != "L" and picture.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO:
         pixels = np.iinfo(pixels.dtype).max - pixels
     return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
 
 
 def read_colour(content: bytes, kind: str) -> NDArray[np.uint8] | None:
-    """Decode true colour of 8 bits a channel; None for what `read_grey_picture` knows better."""
+    """Decode true colour of 8 bits per channel; None for files that `read_grey_picture` reads."""
     with open_picture(content, kind) as picture:
         if picture.mode not in ("RGB", "RGBA", "P"):
             return None
@@ -76,12 +75,13 @@ def read_colour(content: bytes, kind: str) -> NDArray[np.uint8] | None:
 
 @contextmanager
 def open_picture(content: bytes, kind: str) -> Iterator[Image.Image]:
-    """Open a picture of a size within the cap, a PNG only if it is whole."""
+    """Open a picture within the size limit; a PNG must be complete."""
     if kind == "PNG":
         check_png_data(content)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # Pillow warns before it fails on a bomb; our own cap is lower, but it opens the file first.
+        # Pillow warns before it fails on a decompression bomb; the limit here is lower, but Pillow opens the file
+        # first.
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         with Image.open(io.BytesIO(content), formats=[kind]) as picture:
             check_shape(picture.height, picture.width)
@@ -89,13 +89,13 @@ def open_picture(content: bytes, kind: str) -> Iterator[Image.Image]:
 
 
 def check_layout(picture: Image.Image) -> None:
-    """Refuse what one grey image cannot mean."""
-    # Counting a TIFF's pages would walk through all of them.
+    """Refuse a file that is not one grey image."""
+    # Counting a TIFF's pages would read all of them.
     several = picture.tag_v2.next != 0 if picture.format == "TIFF" else getattr(picture, "n_frames", 1) != 1
     if several:
         raise ImageError("the file holds several images; a radiograph is one")
     if picture.getexif().get(ORIENTATION, 1) != 1:
-        raise ImageError("the file asks to be turned for display (EXIF orientation); save it upright")
+        raise ImageError("the file must be rotated for display (EXIF orientation); save it upright")
     if "transparency" in picture.info:
         raise ImageError("the file has a transparent colour; save it opaque")
     if picture.mode not in GREY_MODES and picture.mode not in COLOUR_MODES:
@@ -103,15 +103,15 @@ def check_layout(picture: Image.Image) -> None:
 
 
 def _is_wide_colour(content: bytes, kind: str, picture: Image.Image) -> bool:
-    """Whether a PNG or TIFF has colour of 16 bits a channel, which Pillow would cut to 8; other depths are refused."""
+    """Whether a PNG or TIFF has colour of 16 bits per channel, which Pillow reduces to 8; other depths are refused."""
     if kind == "PNG":
         depth, is_colour = content[PNG_DEPTH], content[PNG_COLOUR_TYPE] != 0
         if not is_colour and depth < 8:
-            raise ImageError(f"a grey PNG of {depth} bits; 8 or 16 are read")
+            raise ImageError(f"a grey PNG of {depth} bits; 8 or 16 are supported")
         return is_colour and depth == 16
     tags, is_colour = picture.tag_v2, picture.mode not in GREY_MODES
     if any(v != 1 for v in tags.get(SAMPLE_FORMAT, (1,))):
-        raise ImageError("a TIFF of signed or floating-point pixels; unsigned 8 or 16 bits are read")
+        raise ImageError("a TIFF of signed or floating-point pixels; unsigned 8 or 16 bits are supported")
     depths = tags.get(BITS_PER_SAMPLE, (1,))
     if not is_colour and depths not in ((8,), (16,)):
         raise ImageError("a grey TIFF of neither 8 nor 16 bits")
@@ -119,7 +119,7 @@ def _is_wide_colour(content: bytes, kind: str, picture: Image.Image) -> bool:
 
 
 def _decode_wide(content: bytes, picture: Image.Image) -> NDArray[Any]:
-    """Pixels of colour with 16 bits a channel."""
+    """Pixels of colour with 16 bits per channel."""
     pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
     if pixels is None or pixels.shape[:2] != (picture.height, picture.width):
         raise ImageError("the pixels cannot be decoded")
@@ -127,7 +127,7 @@ def _decode_wide(content: bytes, picture: Image.Image) -> NDArray[Any]:
 
 
 def _grey_values(picture: Image.Image) -> NDArray[Any]:
-    """Decode; colour must be grey in truth."""
+    """Decode; the three channels of colour must be equal."""
     picture.load()
     if picture.mode in GREY_MODES:
         return np.asarray(picture).astype(GREY_MODES[picture.mode])
@@ -137,7 +137,7 @@ def _grey_values(picture: Image.Image) -> NDArray[Any]:
 
 
 def _equal_channels(pixels: NDArray[Any]) -> NDArray[Any]:
-    """One channel of equal ones; a further channel is alpha and must be opaque."""
+    """Reduce equal channels to one; a further channel is alpha and must be opaque."""
     if pixels.ndim == 2:
         return pixels
     n_channels = pixels.shape[2]
@@ -157,26 +157,26 @@ BLOCK = 1 << 20
 
 
 def check_png_data(content: bytes) -> None:
-    """Refuse a PNG that is damaged, cut, too large, or has other than the data of its pixels."""
+    """Refuse a PNG that is damaged, truncated or too large, or has not exactly the data of its pixels."""
     header, data = _read_chunks(content)
     columns, rows, depth, colour, _, _, interlace = struct.unpack(">LLBBBBB", header)
     check_shape(rows, columns)
     if colour not in CHANNELS or interlace > 1:
-        raise ImageError("damaged: its header is none")
+        raise ImageError("damaged: invalid header")
     total = _count_bytes(columns, rows, depth * CHANNELS[colour], PASSES if interlace else [(0, 0, 1, 1)])
     if not _inflates_to(data, total):
-        raise ImageError("damaged, or cut: it has other than the data of its pixels")
+        raise ImageError("damaged or truncated: it does not have exactly the data of its pixels")
 
 
 def _read_chunks(content: bytes) -> tuple[bytes, bytes]:
-    """Header and pixel data; a chunk whose checksum does not fit is refused."""
+    """Header and pixel data; a chunk with a wrong checksum is refused."""
     at, header, last = len(SIGNATURE), b"", b""
     parts: list[bytes] = []
     while at + 12 <= len(content):
         length, kind = struct.unpack_from(">L4s", content, at)
         end = at + 8 + length
         if content[end : end + 4] != struct.pack(">L", zlib.crc32(content[at + 4 : end])):
-            raise ImageError(f"damaged, or cut, in its chunk at byte {at}")
+            raise ImageError(f"damaged or truncated in its chunk at byte {at}")
         if (kind == b"IHDR") != (last == b"") or (kind == b"IDAT" and parts and last != b"IDAT"):
             raise ImageError(f"damaged: its chunk at byte {at} is in the wrong place")
         if kind == b"IHDR" and length == 13:
@@ -186,11 +186,11 @@ def _read_chunks(content: bytes) -> tuple[bytes, bytes]:
         elif kind == b"IEND" and header:
             return header, b"".join(parts)
         at, last = end + 4, kind
-    raise ImageError("damaged, or cut: it has no end")
+    raise ImageError("damaged or truncated: it has no end")
 
 
 def _count_bytes(columns: int, rows: int, bits: int, passes: Sequence[tuple[int, int, int, int]]) -> int:
-    """Bytes of all rows, each behind a byte that names its filter."""
+    """Bytes of all rows, each after a byte with its filter."""
     total = 0
     for x, y, x_step, y_step in passes:
         width, height = -(-(columns - x) // x_step), -(-(rows - y) // y_step)
@@ -200,7 +200,7 @@ def _count_bytes(columns: int, rows: int, bits: int, passes: Sequence[tuple[int,
 
 
 def _inflates_to(data: bytes, n_bytes: int) -> bool:
-    """Whether the data are one deflated stream of so many bytes, and nothing else."""
+    """Whether the data are exactly one deflated stream of a number of bytes."""
     stream, count, found = zlib.decompressobj(), 0, b"first"
     try:
         while found and not stream.eof and count <= n_bytes:
@@ -215,31 +215,31 @@ def _inflates_to(data: bytes, n_bytes: int) -> bool:
 BITS, COMPRESSION, STRIPS, SAMPLES, ROWS_PER_STRIP, STRIP_BYTES, PLANAR = 258, 259, 273, 277, 278, 279, 284
 TILE_WIDTH, TILE_LENGTH, TILES, TILE_BYTES = 322, 323, 324, 325
 PADDING = b"\0" * 4
-# Four channels of 16 bits; tiles may reach over the border.
+# Four channels of 16 bits; tiles may extend over the border.
 LARGEST = 16 * MAX_PIXELS
 
 
 def check_strips(content: bytes, tags: Mapping[int, Any], size: tuple[int, int]) -> None:
-    """Refuse a TIFF with a strip or tile that gives other than its bytes; tags as Pillow reads them, size (x, y)."""
+    """Refuse a TIFF with a strip or tile of the wrong length; tags as Pillow reads them, size (x, y)."""
     count = COUNTS.get(tags.get(COMPRESSION, 1))
     if count is None:
         raise ImageError(
-            "a TIFF of this compression is not read; save it with LZW, deflate, PackBits or none"
+            "this compression of TIFF is not supported; save it with LZW, deflate, PackBits or none"
         )
     offsets, lengths = (
         tags.get(tag, ()) for tag in ((TILES, TILE_BYTES) if TILES in tags else (STRIPS, STRIP_BYTES))
     )
     wanted = _part_bytes(tags, size, len(offsets))
     if not len(offsets) == len(lengths) == len(wanted) or sum(wanted) > LARGEST:
-        raise ImageError("the TIFF has another number of strips or tiles than its size needs")
+        raise ImageError("the TIFF has a wrong number of strips or tiles for its size")
     for offset, length, needed in zip(offsets, lengths, wanted, strict=True):
         part = content[offset : offset + length]
         if len(part) < length or not count(part, needed):
-            raise ImageError("a strip of the TIFF is cut or damaged")
+            raise ImageError("a strip of the TIFF is truncated or damaged")
 
 
 def _part_bytes(tags: Mapping[int, Any], size: tuple[int, int], n_parts: int) -> list[int]:
-    """Bytes of each strip or tile; none where the size needs another number of tiles, which may be huge."""
+    """Bytes of each strip or tile; empty if their number does not fit the size."""
     columns, rows = size
     bits, samples = tags.get(BITS, (1,)), tags.get(SAMPLES, 1)
     apart = tags.get(PLANAR, 1) == 2
@@ -268,6 +268,6 @@ COUNTS: dict[int, Callable[[bytes, int], bool]] = {
     5: lambda part, n: count_lzw(np.frombuffer(part + PADDING, np.uint8), 8 * len(part), n) == n,
     8: _is_inflated,
     32946: _is_inflated,
-    # Some writers make the length of run lengths even.
+    # Some writers make the length of run-length data even.
     32773: lambda part, n: 0 <= left_after_run_lengths(np.frombuffer(part, np.uint8), 0, len(part), n) <= 1,
 }

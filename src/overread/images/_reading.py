@@ -1,4 +1,4 @@
-"""The gateway: every image file is opened here, and whatever goes wrong becomes one typed error."""
+"""Open image files; any failure becomes one typed error."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ Result = TypeVar("Result")
 def read_image(
     path: str | Path, *, mm_per_px: float | Sequence[float] | None = None, grid_mm: float = GRID_MM
 ) -> Radiograph:
-    """Read a DICOM, PNG, TIFF or JPEG file as a radiograph ready to be measured.
+    """Read a DICOM, PNG, TIFF or JPEG file as a radiograph for measuring.
 
-    The kind of file is told by its content, not by its name. See docs/reference/images.md for what is refused.
+    The kind of file is recognized by its content, not its name. docs/reference/images.md lists what is refused.
 
     Parameters
     ----------
     path
         The file.
     mm_per_px
-        Size of a pixel, one number or (x, y), where the file does not state it. Where it does, both must agree.
+        Pixel size in mm, one number or (x, y), if the file does not state it. If it does, both must agree.
     grid_mm
         Side of the square pixels to resample to.
 
     Raises
     ------
     ImageError
-        If the file is damaged, too large, of a kind that is not read, or states no usable size of a pixel.
+        If the file is damaged, too large, not supported, or has no usable pixel size.
     StorageError
         If the device fails.
     """
@@ -61,7 +61,7 @@ def read_image(
 def display_image(
     path: str | Path, *, mm_per_px: float | Sequence[float] | None = None, grid_mm: float | None = None
 ) -> NDArray[np.uint8]:
-    """Render a file for looking at it, by its own window or look-up table; bone is white.
+    """Render a file for display, with its window or look-up table; bone is white.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def display_image(
     mm_per_px
         As in `read_image`; needed only with `grid_mm`.
     grid_mm
-        Side of the square pixels to resample to, which makes the picture cover the pixels of `read_image`.
-        None keeps the file's pixels.
+        Side in mm of the square pixels to resample to, so that the picture covers the pixels of `read_image`. None
+        keeps the file's pixels.
 
     Returns
     -------
@@ -91,16 +91,15 @@ def display_image(
 
 
 def read_source(path: str | Path) -> SourceImage:
-    """Read the stored pixels of a file and what they mean; the first half of `read_image`."""
+    """Read the stored pixels of a file and their meaning; the first half of `read_image`."""
     return name_errors(path, lambda: _decoded(file_content(Path(path))))
 
 
 def pixel_fingerprint(source: SourceImage) -> str:
-    """SHA-256 of the shape and the values that are measured of a file's image.
+    """SHA-256 of the shape and the measured values of a file's image.
 
-    Two files have the same fingerprint if and only if they show the same, whatever their format, compression, bit
-    depth and spacing; a picture and its MONOCHROME1 twin do. `read_image` gives it along with the radiograph, so that
-    no file is decoded twice.
+    Two files have the same fingerprint if and only if they show the same image, in any format, compression, bit depth,
+    pixel size and polarity. `read_image` returns it with the radiograph, so that no file is decoded twice.
     """
     rows, columns = source.shape
     digest = hashlib.sha256(f"{rows}x{columns}:".encode())
@@ -111,11 +110,11 @@ def pixel_fingerprint(source: SourceImage) -> str:
 
 
 def file_content(path: Path) -> bytes:
-    """Bytes of a file within the cap."""
+    """Bytes of a file within the limit."""
     try:
         content = read_capped(path, MAX_BYTES, lambda _: ImageError(f"more than {MAX_BYTES >> 20} MiB"))
     except (FileNotFoundError, NotADirectoryError):
-        raise ImageError("there is no such file") from None
+        raise ImageError("no such file") from None
     except IsADirectoryError:
         raise ImageError("is a folder; give one image file") from None
     except OSError as error:
@@ -130,7 +129,7 @@ def _is_dicom(content: bytes) -> bool:
 
 
 def picture_kind(content: bytes) -> str | None:
-    """Tell PNG, JPEG and TIFF by their first bytes; a DICOM file is none of them, whatever its preamble says."""
+    """Recognize PNG, JPEG and TIFF by their first bytes, unless the file is DICOM with such a preamble."""
     if _is_dicom(content):
         return None
     starts = {"PNG": (b"\x89PNG\r\n\x1a\n",), "JPEG": (b"\xff\xd8\xff",), "TIFF": (b"II*\0", b"MM\0*")}
@@ -139,20 +138,20 @@ def picture_kind(content: bytes) -> str | None:
 
 def _decoded(content: bytes) -> SourceImage:
     """Pixels by the kind of the content."""
-    # First, because a DICOM file's free preamble may make it a TIFF as well.
+    # First, because a DICOM file's preamble may also make it a TIFF.
     if _is_dicom(content):
         return read_dicom(content)
     kind = picture_kind(content)
     if kind is not None:
         return read_grey_picture(content, kind)
-    raise ImageError("neither DICOM, PNG, TIFF nor JPEG")
+    raise ImageError("not a DICOM, PNG, TIFF or JPEG file")
 
 
 def name_errors(path: str | Path, work: Callable[[], Result]) -> Result:
-    """Give the result of the work, or a typed error with the name of the file and no text of the file.
+    """Return the result of the work, or a typed error with the name of the file but no text from it.
 
-    A decoder's own message is dropped: it may quote what stands in the file. pylibjpeg's PanicException is no
-    Exception, so everything but a wish to stop is caught.
+    A decoder's message is dropped, because it may quote the file. pylibjpeg's PanicException is not an Exception, so
+    everything except an interrupt is caught.
     """
     try:
         return work()
@@ -165,4 +164,4 @@ def name_errors(path: str | Path, work: Callable[[], Result]) -> Result:
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        raise ImageError(f"{path}: damaged, or not what it claims to be ({type(error).__name__})") from None
+        raise ImageError(f"{path}: damaged, or in another format ({type(error).__name__})") from None

@@ -1,6 +1,6 @@
-"""A small normalized picture of an image: two files that show the same have nearly the same, whatever was done to them.
+"""A small normalized sketch of an image, nearly equal for two versions of the same image.
 
-A flipped bit, noise, compression, another size or another brightness change `pixel_fingerprint`, but hardly this.
+A flipped bit, noise, compression, another size or brightness change `pixel_fingerprint`, but the sketch only slightly.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from scipy.fft import dctn
 from scipy.ndimage import gaussian_filter
 
 SKETCH_VERSION = "1"
-"""Changes whenever the same image would give another sketch."""
+"""Increased when the same image would give another sketch."""
 
 # Of 24 combinations tried on NIH images, the one with the widest gap between two patients and copies of one image;
 # benchmarks.near_copies measures it.
 SIDE, MARGIN = 64, 4
 DETAIL, SURROUNDINGS = 2.0, 8.0
 WAVES = 24
-# Deviations below this share of the picture's range are noise; they are not made as strong as the rest.
+# Deviations below this share of the picture's range are noise and are not amplified.
 LEAST_CONTRAST = 0.02
 DARKEST, BRIGHTEST = 1.0, 99.0
 
 
 def sketch(values: NDArray[np.float32]) -> str:
-    """Text that holds the small picture of finite values; empty for one without any contrast.
+    """Text with the sketch of finite values; empty without contrast.
 
-    The picture is averaged to 64 x 64 squares; brightness is taken away, and contrast made the same everywhere, by
-    subtracting the mean around each square and dividing by the deviation around it. Kept are the 24 x 24 slowest waves
-    (discrete cosine transform), one byte each: finer detail does not survive a crop by a hundredth.
+    The picture is averaged to 64 x 64 squares; brightness and contrast are normalized by subtracting the mean around
+    each square and dividing by the deviation around it. The 24 x 24 lowest frequencies (discrete cosine transform) are
+    kept, one byte each: finer detail does not survive a crop by one per cent.
     """
     small = _average(values.shape[0]) @ values @ _average(values.shape[1]).T
     low, high = np.percentile(small, [DARKEST, BRIGHTEST])
@@ -47,7 +47,7 @@ def sketch(values: NDArray[np.float32]) -> str:
 
 
 def decode_sketch(text: str) -> NDArray[np.float32]:
-    """Return the waves of a sketch as a vector of length 1."""
+    """Return the frequencies of a sketch as a vector of length 1."""
     waves = np.frombuffer(base64.b64decode(text), np.int8).astype(np.float32)
     return np.asarray(waves / np.linalg.norm(waves), dtype=np.float32)
 

@@ -1,4 +1,4 @@
-"""What a file holds: stored values, and what is needed to measure and to show them."""
+"""Content of a file: stored values, and the facts for measuring and display."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Rescale:
 
 @dataclass(frozen=True, eq=False)
 class LookupTable:
-    """A DICOM look-up table: value = entries[stored - first], the ends held beyond (PS3.3 C.11.1.1.1)."""
+    """A DICOM look-up table: value = entries[stored - first], constant beyond the ends (PS3.3 C.11.1.1.1)."""
 
     first: int
     entries: NDArray[np.uint16]
@@ -44,7 +44,7 @@ class LookupTable:
 
 
 class VoiFunction(StrEnum):
-    """How a window maps values to grey (PS3.3 C.11.2.1.2)."""
+    """Function of a window (PS3.3 C.11.2.1.2)."""
 
     LINEAR = "LINEAR"
     LINEAR_EXACT = "LINEAR_EXACT"
@@ -62,14 +62,14 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class SourceImage:
-    """Stored pixels of a file and the few facts that say what they mean; nothing about the patient."""
+    """Stored pixels of a file and the facts that define them; nothing about the patient."""
 
-    stored: NDArray[Any]  # rows x columns of integers, or of finite floats where an array was given
-    bits_range: tuple[float, float]  # lowest and highest value that the bits can hold
-    valid: NDArray[np.bool_] | None = None  # False where the file has padding; None where it has none
+    stored: NDArray[Any]  # rows x columns of integers, or of finite floats from an array
+    bits_range: tuple[float, float]  # lowest and highest value of the bits
+    valid: NDArray[np.bool_] | None = None  # False for padding; None without padding
     modality: Rescale | LookupTable = field(default_factory=Rescale)
     inverted: bool = False  # a higher value absorbs less (MONOCHROME1, or shape INVERSE)
-    voi: Window | LookupTable | None = None  # how the file wants to be shown; None: by percentiles
+    voi: Window | LookupTable | None = None  # display window or table; None: by percentiles
     spacing: FileSpacing = field(default_factory=FileSpacing)
 
     @property
@@ -79,11 +79,11 @@ class SourceImage:
         return rows, columns
 
     def measured(self) -> NDArray[np.float32]:
-        """Values for measuring: what absorbs more is higher.
+        """Values for measuring: higher values absorb more.
 
-        A linear rescale is left out but for its sign, because the normalization that follows undoes any
-        increasing one. An inverted value v becomes lowest + highest - v, so that a MONOCHROME1 image and its
-        MONOCHROME2 twin give the same numbers.
+        A linear rescale is ignored except for its sign, because the normalization undoes any increasing one. An
+        inverted value v becomes lowest + highest - v, so that a MONOCHROME1 image and its MONOCHROME2 twin give the
+        same numbers.
         """
         if isinstance(self.modality, LookupTable):
             values = self.modality(self.stored)

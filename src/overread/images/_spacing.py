@@ -1,7 +1,7 @@
-"""Size of a pixel: PixelSpacing, else ImagerPixelSpacing over magnification, else what the user gives.
+"""Pixel size: PixelSpacing, else ImagerPixelSpacing over magnification, else the user's value.
 
-A size is never assumed. What a file states wrongly (0, "0,143", nan) is an error unless the user gives the size;
-where file and user both give one, they must agree.
+A size is never assumed. A wrong value in a file (0, "0,143", nan) is an error unless the user gives the size; if file
+and user both give one, they must agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from overread.errors import ImageError, InvalidInputError
 
 
 class SpacingSource(StrEnum):
-    """Where the size of a pixel was read."""
+    """Source of the pixel size."""
 
     PIXEL_SPACING = "PixelSpacing"
     IMAGER_PIXEL_SPACING = "ImagerPixelSpacing"
@@ -26,7 +26,7 @@ class SpacingSource(StrEnum):
     GIVEN = "given"
 
 
-# Beyond any radiograph, within a slip of the unit (cm, m, dpi) to either side. Set by judgement, as the two below.
+# Outside the range of radiographs, but within errors of the unit (cm, m, dpi). Set by judgement, as the two below.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 LARGEST_ASPECT = 5.0
 LARGEST_MAGNIFICATION = 3.0
@@ -38,7 +38,7 @@ DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 @dataclass(frozen=True)
 class Spacing:
-    """Size of a pixel and where it was read."""
+    """Pixel size and its source."""
 
     x: float
     y: float
@@ -47,14 +47,14 @@ class Spacing:
 
 @dataclass(frozen=True)
 class FileSpacing:
-    """What a file says about the size of a pixel: a usable size, or why there is none."""
+    """Pixel size of a file: a usable size, or the reason why there is none."""
 
     spacing: Spacing | None = None
-    problem: str = "the file does not state the size of a pixel"
+    problem: str = "the file does not state the pixel size"
 
 
 def file_spacing(pixel: str, imager: str, magnification: str) -> FileSpacing:
-    """Read the size of a pixel from the text of DICOM's attributes, rows first; empty text counts as absent."""
+    """Read the pixel size from the text of DICOM's attributes, rows first; empty text counts as absent."""
     try:
         if pixel:
             return FileSpacing(_pair(pixel, "PixelSpacing", 1.0, SpacingSource.PIXEL_SPACING))
@@ -70,7 +70,7 @@ def file_spacing(pixel: str, imager: str, magnification: str) -> FileSpacing:
 
 
 def _pair(text: str, name: str, factor: float, source: SpacingSource) -> Spacing:
-    """Two decimal strings, rows first, over a factor."""
+    """Two decimal strings, rows first, divided by a factor."""
     parts = text.split("\\")
     if len(parts) != 2:
         raise InvalidInputError(f"{name} has {len(parts)} values instead of 2")
@@ -98,7 +98,7 @@ def decimal(text: str, name: str) -> float:
 
 
 def _check_size(x: float, y: float, name: str) -> None:
-    """Refuse what no radiograph has."""
+    """Refuse a pixel size that no radiograph has."""
     for size in (x, y):
         if not math.isfinite(size) or not SMALLEST_MM <= size <= LARGEST_MM:
             raise InvalidInputError(f"{name} is {size:g} mm, outside {SMALLEST_MM:g} to {LARGEST_MM:g} mm")
@@ -107,7 +107,7 @@ def _check_size(x: float, y: float, name: str) -> None:
 
 
 def given_spacing(mm_per_px: float | Sequence[float]) -> Spacing:
-    """Size that the user gives: one number, or (x, y)."""
+    """Pixel size from the user: one number, or (x, y)."""
     try:
         sizes = np.asarray(mm_per_px)
     except ValueError:
@@ -120,7 +120,7 @@ def given_spacing(mm_per_px: float | Sequence[float]) -> Spacing:
 
 
 def choose_spacing(stated: FileSpacing, given: float | Sequence[float] | None) -> Spacing:
-    """Size to use: the file's, which a given one must confirm to 1 %; else the given one."""
+    """Pixel size to use: the file's, with which a given one must agree to 1 %; else the given one."""
     if given is None:
         if stated.spacing is None:
             raise ImageError(f"{stated.problem}; {REMEDY}")
@@ -131,7 +131,7 @@ def choose_spacing(stated: FileSpacing, given: float | Sequence[float] | None) -
     for name, ours, theirs in (("x", by_user.x, stated.spacing.x), ("y", by_user.y, stated.spacing.y)):
         if abs(ours - theirs) > AGREEMENT * theirs:
             raise ImageError(
-                f"mm_per_px in {name} is given as {ours:g}, but {stated.spacing.source} says {theirs:g}; "
+                f"mm_per_px in {name} is given as {ours:g}, but {stated.spacing.source} is {theirs:g}; "
                 "correct the one that is wrong"
             )
     return stated.spacing

@@ -1,4 +1,4 @@
-"""Write pixels as PNG, or as a DICOM radiograph. The same arguments give the same bytes: no clock, no chance."""
+"""Write pixels as PNG, or as a DICOM radiograph. The same arguments give the same bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VIEWS = {"PA": ("399348003", "SCT", "postero-anterior"), "AP": ("399067008", "SC
 
 
 def write_png16(path: str | Path, pixels: ArrayLike) -> Path:
-    """Write a 16-bit grey PNG, whole or not at all; the size of a pixel has to travel beside it."""
+    """Write a 16-bit grey PNG atomically; it does not contain the pixel size."""
     return _write_png(path, _read_pixels(pixels))
 
 
@@ -41,7 +41,7 @@ def _write_png(path: str | Path, array: NDArray[np.uint16] | NDArray[np.uint8]) 
 
 
 def write_png_colour(path: str | Path, pixels: ArrayLike) -> Path:
-    """Write a colour PNG of 8 bits a channel, whole or not at all."""
+    """Write a colour PNG of 8 bits per channel atomically."""
     array = np.asarray(pixels)
     if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
         raise InvalidInputError(
@@ -63,10 +63,9 @@ def write_dicom(
 ) -> Path:
     """Write a chest radiograph as Digital X-Ray Image Storage - For Presentation, uncompressed.
 
-    What absorbs more is higher (MONOCHROME2). The header holds no name, date or place. Its UIDs are a hash of the two
-    ids (PS3.5 annex B.2 form), so that images of a patient share nothing but the PatientID. Without
-    ``state_anonymous``, where nobody has made sure of it, PatientIdentityRemoved is missing, and BurnedInAnnotation
-    is YES, the value on the safe side.
+    Higher values absorb more (MONOCHROME2). The header contains no name, date or institution. Its UIDs are a hash of
+    the two ids (PS3.5 annex B.2 form), so that images of a patient share nothing but the PatientID. Without
+    ``state_anonymous``, PatientIdentityRemoved is missing, and BurnedInAnnotation is YES, the safe value.
     """
     array = _read_pixels(pixels)
     spacing = given_spacing(mm_per_px)
@@ -87,7 +86,7 @@ def write_dicom(
 
 
 def _read_pixels(pixels: ArrayLike) -> NDArray[np.uint16]:
-    """2-D uint16 array within the caps, in the machine's byte order."""
+    """2-D uint16 array within the limits, in the machine's byte order."""
     array = np.asarray(pixels)
     if array.ndim != 2 or array.dtype.kind != "u" or array.dtype.itemsize != 2:
         raise InvalidInputError(
@@ -98,7 +97,7 @@ def _read_pixels(pixels: ArrayLike) -> NDArray[np.uint16]:
 
 
 def check_id(name: str, value: str) -> None:
-    """Refuse an id that DICOM's long string would change."""
+    """Refuse an id that a DICOM long string would change."""
     if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_ID:
         raise InvalidInputError(f"{name} must be text of 1 to {LONGEST_ID} characters")
     if value != value.strip() or "\\" in value or not value.isprintable():
@@ -112,7 +111,7 @@ def _hash_uid(*parts: str) -> UID:
 
 
 def _header(patient_id: str, image_id: str) -> FileDataset:
-    """File meta information, patient and study; what must be there but is not known stays empty."""
+    """File meta information, patient and study; unknown required attributes are empty."""
     meta = FileMetaDataset()
     meta.MediaStorageSOPClassUID = DigitalXRayImageStorageForPresentation
     meta.MediaStorageSOPInstanceUID = _hash_uid("instance", patient_id, image_id)
@@ -132,7 +131,7 @@ def _header(patient_id: str, image_id: str) -> FileDataset:
 
 
 def _add_series(dataset: Dataset, patient_id: str, image_id: str, view: str) -> None:
-    """Series, equipment and what the view shows."""
+    """Series, equipment and view."""
     dataset.SeriesInstanceUID = _hash_uid("series", patient_id, image_id)
     dataset.Modality = "DX"
     dataset.PresentationIntentType = "FOR PRESENTATION"

@@ -1,4 +1,4 @@
-"""What each reader drew: ellipses in mm, tables of marks and readings, importers of other tools' formats."""
+"""Marks: ellipses in mm, tables of marks and readings, importers of other tools' formats."""
 
 import lazy_loader
 

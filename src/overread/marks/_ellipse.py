@@ -1,12 +1,11 @@
-"""Ellipses and the exact area that two of them share.
+"""Ellipses and the exact overlap area of two of them.
 
 Conventions: x to the right, y down, origin at the image's top-left corner; `angle_deg` is the direction of
 the major axis, clockwise on screen from +x, in [0, 180).
 
-Pixel (0, 0) covers [0, 1] x [0, 1] px, so its centre is at (0.5, 0.5) px and at half a spacing in mm. An
-ellipse is the image of the unit circle under M = R(angle) diag(a, b). With S = diag(mm_per_px_x, mm_per_px_y)
-it becomes S M in mm, which is again an ellipse, of other axes and another angle: those of the symmetric
-matrix (S M)(S M)^T.
+Pixel (0, 0) covers [0, 1] x [0, 1] px, so its centre is at (0.5, 0.5) px and at half a spacing in mm. An ellipse is the
+image of the unit circle under M = R(angle) diag(a, b). With S = diag(mm_per_px_x, mm_per_px_y) it becomes S M in mm,
+again an ellipse, with the axes and angle of the symmetric matrix (S M)(S M)^T.
 """
 
 import math
@@ -28,16 +27,16 @@ ELLIPSE_COLUMNS = ("x", "y", "semi_major", "semi_minor", "angle_deg")
 
 @dataclass(frozen=True)
 class Ellipse:
-    """An ellipse, in any unit; (a, b, angle) and (b, a, angle + 90) are one and the same.
+    """An ellipse, in any unit; (a, b, angle) and (b, a, angle + 90) are equal.
 
     Attributes
     ----------
     x, y
         Centre.
     semi_major, semi_minor
-        Semi-axes, the longer first; given the other way round they are swapped and the angle turned by 90.
+        Semi-axes, the longer first; in the other order they are swapped and the angle is turned by 90.
     angle_deg
-        Direction of the major axis, clockwise on screen from +x, brought to [0, 180); 0 for a circle.
+        Direction of the major axis, clockwise on screen from +x, in [0, 180); 0 for a circle.
     """
 
     x: float
@@ -126,7 +125,9 @@ def overlap_areas(first: ArrayLike | Sequence[Ellipse], second: ArrayLike | Sequ
     """
     a, b = _as_rows(first), _as_rows(second)
     if len(a) != len(b):
-        raise InvalidInputError(f"overlap needs as many first as second ellipses: got {len(a)} and {len(b)}")
+        raise InvalidInputError(
+            f"overlap needs equal numbers of first and second ellipses: got {len(a)} and {len(b)}"
+        )
     return overlap_many(a, b)
 
 
@@ -152,7 +153,7 @@ def rescale_ellipses(ellipses: ArrayLike, scale_x: ArrayLike, scale_y: ArrayLike
     cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
     matrices = np.array([[sx * a * cos, -sx * b * sin], [sy * a * sin, sy * b * cos]])
     result = ellipses_of_matrices(np.column_stack([x * sx, y * sy]), np.moveaxis(matrices, 2, 0))
-    even = sx == sy  # then nothing turns, and no digit of the axes and the angle need be lost
+    even = sx == sy  # then nothing turns, and axes and angle stay exact
     result[even, 2:] = np.column_stack([a * sx, b * sx, angle])[even]
     return result
 
@@ -176,7 +177,7 @@ ON_THE_ELLIPSE = 1e-3
 
 
 class DrawnEllipse(NamedTuple):
-    """Ellipse as a file states it; the first semi-axis, longer or not, points along the angle."""
+    """Ellipse as in a file; the first semi-axis, longer or not, points along the angle."""
 
     centre: tuple[float, float]
     semi_axes: tuple[float, float]
@@ -191,9 +192,9 @@ class DrawnEllipse(NamedTuple):
 def ellipse_of_outline(points: Floats) -> DrawnEllipse:
     """Ellipse of a closed outline.
 
-    Vertices at equal steps of an ellipse's parameter have the covariance M M^T / 2, with M the matrix that
-    takes the unit circle to the ellipse. If all vertices lie on the ellipse of that covariance, it is
-    returned. Otherwise: the ellipse of the same area moments as the polygon (semi-axes 2 sqrt(eigenvalue)).
+    Vertices at equal steps of an ellipse's parameter have the covariance M M^T / 2, with M the matrix that maps the
+    unit circle to the ellipse. If all vertices lie on the ellipse of that covariance, it is returned. Otherwise: the
+    ellipse of the same area moments as the polygon (semi-axes 2 sqrt(eigenvalue)).
     """
     if len(points) < LEAST_POINTS:
         raise FormatError(f"an outline of {len(points)} points has no area")
@@ -209,7 +210,7 @@ def ellipse_of_outline(points: Floats) -> DrawnEllipse:
 
 
 def _ellipse_of_shape(centre: Floats, shape: Floats) -> DrawnEllipse:
-    """Ellipse whose M M^T is given."""
+    """Ellipse with a given M M^T."""
     x, y, a, b, angle = ellipses_of_matrices([centre], [np.linalg.cholesky(shape)])[0].tolist()
     return DrawnEllipse((x, y), (a, b), angle)
 
@@ -222,7 +223,7 @@ def _polygon_moments(points: Floats) -> tuple[Floats, Floats]:
     cross = x * ny - nx * y
     area = cross.sum() / 2
     if abs(area) < np.finfo(float).tiny:
-        raise FormatError("an outline without area")
+        raise FormatError("an outline has no area")
     cx, cy = ((x + nx) * cross).sum() / (6 * area), ((y + ny) * cross).sum() / (6 * area)
     xx = ((x * x + x * nx + nx * nx) * cross).sum() / (12 * area) - cx * cx
     yy = ((y * y + y * ny + ny * ny) * cross).sum() / (12 * area) - cy * cy

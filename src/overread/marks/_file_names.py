@@ -1,11 +1,10 @@
-"""One image, one id: file names, paths, addresses and ids of the same image are matched here and nowhere else.
+"""Match file names, paths, addresses and ids of the same image.
 
 The id of an image is the name of its file without the ending, or its path in the folder where two files share that
-name. What other programs call an image (`CXR_001.dcm`, `scans/CXR_001.dcm`, `/data/upload/7/0a1b2c3d-CXR_001.png`,
-`/data/local-files/?d=scans/CXR_001.png`) is found by the longest end of the path that it shares with an image, with
-the ending first, then without it, then without regard to capital letters and to how accents are coded. Folders may
-differ only where the image's id has none, and so is the only one of its name. Where two images fit equally well, it is
-an error that names both.
+name. The name of an image in other programs (`CXR_001.dcm`, `scans/CXR_001.dcm`, `/data/upload/7/0a1b2c3d-CXR_001.png`,
+`/data/local-files/?d=scans/CXR_001.png`) is matched by the longest end of the path that it shares with an image: first
+with the ending, then without it, then ignoring capital letters and the coding of accents. Folders may differ only if
+the image's id has no folder and so is unique by name. If two images fit equally well, the error names both.
 """
 
 import re
@@ -27,20 +26,20 @@ UPLOADED = re.compile(r"^.*/data/upload/\d+/[0-9a-f]{8}-")
 
 
 def without_ending(path: str) -> str:
-    """Name of a file without an ending of images; a UID, whose last number is no ending, stays whole."""
+    """Name of a file without an image ending; a UID, whose last number is not an ending, is not changed."""
     file = PurePosixPath(path)
     return file.stem if file.suffix.lower() in IMAGE_ENDINGS else file.name
 
 
 def ids_of_files(paths: Sequence[str]) -> list[str]:
-    """Ids of files: their names without ending, or the whole path where two files would get the same id."""
+    """Ids of files: their names without ending, or the path if two files would get the same id."""
     names = [without_ending(names_of(path)[-1]) for path in paths]
     counts = Counter(names)
     return [path if counts[name] > 1 else name for path, name in zip(paths, names, strict=True)]
 
 
 def names_of(image: str) -> tuple[str, ...]:
-    """Names that an image may go by, the surest first: as it is written, ends of its path, its uploaded name."""
+    """Possible names of an image, the most certain first: as written, ends of its path, its uploaded name."""
     names = [image]
     for path in _whole_paths(image):
         parts = [part for part in path.split("/") if part]
@@ -50,24 +49,24 @@ def names_of(image: str) -> tuple[str, ...]:
 
 
 def _whole_paths(image: str) -> tuple[str, ...]:
-    """Path of an image without what a server puts before it, as it is written and decoded."""
+    """Path of an image without the prefix of a server, as written and decoded."""
     path = LOCAL_FILE.sub("", image.replace("\\", "/"))
     return path, unquote(path)
 
 
 def _stem_of(name: str) -> str:
-    """Name or path without an ending of images."""
+    """Name or path without an image ending."""
     folder, slash, last = name.rpartition("/")
     return f"{folder}{slash}{without_ending(last)}" if last else name
 
 
 class ImageNames:
-    """The images of a study or a table, found by whatever they are called.
+    """The images of a study or a table, found by any of their names.
 
     Parameters
     ----------
     paths : mapping
-        Path of each image's file by the image's id; empty where it is not known.
+        Path of each image's file by the image's id; empty if unknown.
     place : str
         Table that lists the images, for messages.
     """
@@ -76,7 +75,7 @@ class ImageNames:
         self.ids = list(paths)
         self.place = place
         self._known = set(self.ids)
-        # By name: the images that have it, and whether it is all that tells the image from others.
+        # By name: the images that have it, and whether it alone identifies the image.
         self._tiers: list[tuple[Callable[[str], str], dict[str, dict[str, bool]]]] = [
             (how, {}) for how in (str, _stem_of, lambda name: visible_text(_stem_of(name)).casefold())
         ]
@@ -89,7 +88,7 @@ class ImageNames:
                     found[image_id] = found.get(image_id, False) or unique or name in whole
 
     def find(self, name: str) -> str | None:
-        """Id of the image that goes by a name, or None."""
+        """Return the id of the image with a name, or None."""
         if not self._known or name in self._known:
             return name if self._known else None
         wanted = names_of(name)
@@ -102,14 +101,14 @@ class ImageNames:
                 if len(found) > 1:
                     raise TableError(
                         f"{quote_cell(name)} may be {quote_cell(found[0])} or {quote_cell(found[1])} of {self.place}"
-                        f"{f', or {len(found) - 2} more' if len(found) > 2 else ''} (write the whole id or path)"
+                        f"{f', or {len(found) - 2} more' if len(found) > 2 else ''} (write the full id or path)"
                     )
                 if found:
                     return found[0]
         return None
 
     def find_all(self, names: Iterable[str]) -> dict[str, str]:
-        """Ids by name, of the names that an image goes by."""
+        """Ids by name, for all names of the images."""
         owners: dict[str, str] = {}
         found: dict[str, str] = {}
         for name in dict.fromkeys(names):
@@ -118,8 +117,8 @@ class ImageNames:
                 continue
             if (owner := owners.setdefault(image_id, name)) != name:
                 raise TableError(
-                    f"the images {quote_cell(owner)} and {quote_cell(name)} both go by the id {quote_cell(image_id)} "
-                    f"of {self.place} (give each its own row there, with its whole id)"
+                    f"the images {quote_cell(owner)} and {quote_cell(name)} both match the id {quote_cell(image_id)} "
+                    f"of {self.place} (give each a separate row there, with its full id)"
                 )
             found[name] = image_id
         return found

@@ -1,4 +1,4 @@
-"""The formats by name: which module reads or writes each, and which one a file has."""
+"""The formats by name, the modules that read and write them, and the detection of a file's format."""
 
 import importlib
 import inspect
@@ -35,27 +35,27 @@ from overread.tables import (
 )
 
 HEAD_BYTES = 1 << 16
-# Scales of copies that are common, the largest first.
+# Common scales of copies, the largest first.
 LIKELY_SCALES = [
     *map(Fraction, ("4/5", "3/4", "2/3", "1/2", "2/5")),
     *(Fraction(1, whole) for whole in range(3, 33)),
 ]
-# Fewer centres beyond the image are slips; a copy of 1.05 times the size puts 9 % of evenly spread marks there. By eye.
+# A smaller share of centres outside the image are slips; a copy of 1.05 times the size puts 9 % there. By judgement.
 FEWEST_BEYOND, SHARE_BEYOND = 3, 0.05
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option that a format's ``read`` takes besides ``spacings`` and ``reader``; the command line offers it too.
+    """An option of a format's ``read`` besides ``spacings`` and ``reader``, also on the command line.
 
     Parameters
     ----------
     name : str
         Keyword of ``read``; with dashes, the option of the command.
     type : type
-        ``str``, ``float``, ``Path``, or ``bool`` for what is asked for by the option's name alone.
+        ``str``, ``float``, ``Path``, or ``bool`` for an option without a value.
     help : str
-        One sentence for people, the same in all formats that have the option.
+        Help text, the same in all formats with the option.
     """
 
     name: str
@@ -65,21 +65,20 @@ class Option:
 
 @dataclass(frozen=True)
 class Format:
-    """A format that marks come in.
+    """A format of marks.
 
     Parameters
     ----------
     name : str
-        Its name in `read_marks` and on the command line.
+        Name in `read_marks` and on the command line.
     description : str
-        A few words for people; ``overread import --help`` shows them.
+        Short description for ``overread import --help``.
     reader, writer : str or None
-        Modules with ``read`` and ``write``, imported when they are used; a function of another name stands after a
-        colon.
+        Modules with ``read`` and ``write``, imported on use; a function with another name follows a colon.
     options : tuple of Option
-        What ``read`` can be told.
+        Options of ``read``.
     in_pixels : bool
-        Whether its lengths are pixels, not percent, fractions or mm, so that they can be those of a scaled copy.
+        Whether its lengths are pixels, not percent, fractions or mm, so that they may be pixels of a scaled copy.
     """
 
     name: str
@@ -90,43 +89,47 @@ class Format:
     in_pixels: bool = True
 
 
-BOXES = Option("boxes", bool, "rectangles count as marks too.")
-POLYGONS = Option("polygons", str, "ellipse: polygons count too, as the ellipses of the same moments.")
+BOXES = Option("boxes", bool, "also import rectangles.")
+POLYGONS = Option("polygons", str, "ellipse: also import polygons, as the ellipses with the same moments.")
 DERIVE = Option(
     "derive_readings",
     bool,
-    "take each reader to have read just the images of his rows, where nothing else tells it.",
+    "assume that each reader read only the images in their rows, if nothing else states the readings.",
 )
-RADIUS = Option("radius_mm", float, "radius of the circle that a point becomes.")
+RADIUS = Option("radius_mm", float, "import points as circles of this radius.")
 
 
 SHEET_TEXTS = {
-    "columns": "what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
-    "xy": "corner or centre: what x and y are beside width and height.",
+    "columns": "meaning of the columns, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
+    "xy": "corner or centre: the point x, y of a box with width and height.",
     "unit": "px, mm, fraction or percent (of the image's width and height).",
-    "angle": "clockwise or counterclockwise: how angles turn on screen.",
-    "decimal": "comma or point before decimals.",
-    "sheet": "sheet of a workbook.",
+    "angle": "clockwise or counterclockwise: direction of angles on screen.",
+    "decimal": "comma or point: the decimal separator.",
+    "sheet": "name of the workbook's sheet.",
 }
 LABEL_STUDIO = (
-    Option("image_key", str, "member of a task's data that is the image id (default image)."),
+    Option("image_key", str, "key of a task's data with the image id (default image)."),
     BOXES,
-    Option("not_rotated", bool, "no image was rotated in the editor, which JSON-MIN does not tell."),
+    Option(
+        "not_rotated",
+        bool,
+        "confirm that no image was rotated in the editor, which JSON-MIN does not record.",
+    ),
 )
 LIDC = (RADIUS, Option("slice_mm", float, "distance between CT slices."))
 PYLIDC = (
     Option("sessions", Path, "CSV with annotation_id and session."),
-    Option("guess_readers", bool, "guess who drew what from the order of the annotations."),
+    Option("guess_readers", bool, "guess the readers from the order of the annotations."),
 )
 COCO = (
-    Option("reader_key", str, "key of an annotation that names its reader."),
-    Option("readings_key", str, "key of an image that lists its readers."),
+    Option("reader_key", str, "key of an annotation with its reader."),
+    Option("readings_key", str, "key of an image with its readers."),
     DERIVE,
 )
 SHEET = (*(Option(name, str, meaning) for name, meaning in SHEET_TEXTS.items()), RADIUS, DERIVE)
 _SHAPES = (BOXES, POLYGONS)
 _LIST = (
-    Format("plain", "our own tables, CSV or Parquet", "plain", "plain", (DERIVE,), in_pixels=False),
+    Format("plain", "Overread's tables, CSV or Parquet", "plain", "plain", (DERIVE,), in_pixels=False),
     Format(
         "label-studio",
         "Label Studio JSON and JSON-MIN",
@@ -171,50 +174,50 @@ def read_marks(
     drop_unknown: bool = False,
     **options: Any,
 ) -> MarkSet:
-    """Read marks, readings and images from a file of any format that there is.
+    """Read marks, readings and images from a file in any supported format.
 
     Parameters
     ----------
     path : str or Path
-        The file, or a folder of our own tables.
+        The file, or a folder of Overread's tables.
     format : str
-        A name in `FORMATS`, or ``"auto"``: by the file's content, where that is certain.
+        A name in `FORMATS`, or ``"auto"`` to recognize the file's content.
     mm_per_px : float or pair of float
-        Millimetres per pixel, one number or (x, y), for formats that do not tell it.
+        Pixel size in mm, one number or (x, y), for formats that do not state it.
     images : DataFrame, str or Path
-        An images table with mm_per_px_x and mm_per_px_y, where images differ; it wins over ``mm_per_px``.
+        An images table with mm_per_px_x and mm_per_px_y, if images differ; it takes precedence over ``mm_per_px``.
     scale : float
-        Factor from the file's pixels to those of the images, where the marks were drawn on copies of another size and
-        the file does not state that size; 1 says that its pixels are the images' own.
+        Factor from the file's pixels to the image's pixels, if the marks were drawn on copies of another size that the
+        file does not state. 1: same size.
     labels : sequence of str
-        Keep only marks with these labels. Readings stay, but for those that keep no mark and hold shapes that are not
-        read.
+        Keep only marks with these labels. Readings stay, except those that keep no mark and have shapes that are not
+        imported.
     study : StudyImages
-        Images of the study that the marks belong to, in place of ``images``: the marks take their ids, and what the
-        study left out is left out.
+        Images of the target study, instead of ``images``: the marks get their ids, and marks on skipped images are
+        skipped.
     drop_unknown : bool
-        With ``study``: leave out images that it does not know, instead of refusing them.
+        With ``study``: skip images that it does not have, instead of raising.
     **options
-        What the format's own ``read`` takes; see its module in `overread.marks.formats`.
+        Options of the format's ``read``; see its module in `overread.marks.formats`.
 
     Returns
     -------
     MarkSet
-        Marks in mm, every reading (also one without marks), and the images.
+        Marks in mm, all readings (also those without marks), and the images.
 
     Raises
     ------
     FormatError
-        If the file is not what its format promises.
+        If the file violates its format.
     TableError
-        If the marks, readings and images do not fit together.
+        If the marks, readings and images contradict each other.
     UsageError
         If the format or an option does not exist.
 
     Warns
     -----
     UserWarning
-        Of marks that are usable and strange: outside their image, or under 0.001 mm.
+        For usable but unusual marks: outside their image, or under 0.001 mm.
     """
     file = Path(path)
     if not file.exists():
@@ -222,7 +225,7 @@ def read_marks(
     is_tables = file.is_dir() and format in ("auto", "plain") and not any(file.glob("*.xml"))
     if is_tables and not find_table(file, "marks"):
         raise FormatError(
-            f"{file}: a folder without marks.csv or marks.parquet; give the file that has the marks, or the --format"
+            f"{file}: is a folder without marks.csv or marks.parquet. Give the file with the marks, or the --format."
         )
     name = detect_format(file) if format == "auto" else format
     read = _function_of(name, "read")
@@ -232,11 +235,11 @@ def read_marks(
         options["spacings"] = Spacings.of(mm_per_px, table, others_go=study is not None, scale=scale)
     elif mm_per_px is not None or images is not None:
         raise UsageError(
-            f"{file}: read as {name}, which tells the spacing itself: leave mm_per_px (--mm-per-px) and images"
-            " (--images) out"
+            f"{file}: read as {name}, which states the pixel size. Remove mm_per_px (--mm-per-px) and images"
+            " (--images)."
         )
     if scale is not None and not FORMATS[name].in_pixels:
-        raise UsageError(f"{file}: read as {name}, whose lengths are not pixels (leave --scale out)")
+        raise UsageError(f"{file}: read as {name}, whose lengths are not pixels. Remove --scale.")
     _check_options(name, accepted, options)
     found: MarkSet = _with_visible_readers(read(file, **options))
     if study is not None:
@@ -252,7 +255,7 @@ def read_marks(
 
 
 def _takes_scale(read: Callable[..., MarkSet], file: Path, options: dict[str, Any]) -> bool:
-    """Whether a file that can be read leaves its scale open: its lengths are pixels, and of copies it states none."""
+    """Whether the scale of a readable file is open: lengths are pixels, and it does not state the size of copies."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -263,9 +266,9 @@ def _takes_scale(read: Callable[..., MarkSet], file: Path, options: dict[str, An
 
 
 def _describe_other_scale(found: MarkSet) -> str:
-    """Say that marks lie beyond their images as those of larger copies do, with the likely scale; else nothing.
+    """Return an error text if marks lie outside their images like those on larger copies, with the likely scale.
 
-    One or two of many may be slips of a hand, which `check_study` names.
+    A few of many may be slips, which `check_study` reports.
     """
     listed = found.images.drop_duplicates("image_id").set_index("image_id")
     reach = np.zeros(len(found.marks))
@@ -279,17 +282,17 @@ def _describe_other_scale(found: MarkSet) -> str:
     likely = next((one for one in LIKELY_SCALES if one * far <= 1), None)
     if likely is None or beyond < FEWEST_BEYOND or beyond < SHARE_BEYOND * len(reach):
         return ""
-    # Beyond a whole image, check_study refuses them whatever the scale.
-    own = ", --scale 1 says that they are in pixels of these images" if far < 2 else ""
+    # check_study refuses marks outside by a whole image at any scale.
+    own = "; --scale 1 if they are in pixels of these images" if far < 2 else ""
     return (
-        f"{beyond} of {len(reach)} marks lie beyond their images, up to {far:.3g} times as far as these reach (were "
+        f"{beyond} of {len(reach)} marks lie outside their images, up to {far:.3g} times the image size (were "
         f"they drawn on larger copies? --scale {likely} brings all of them inside{own}; or check the units: percent "
         "exported as pixels, or pixels as mm?)"
     )
 
 
 def _with_visible_readers(found: MarkSet) -> MarkSet:
-    """Give each reader one name, whichever way its accents are coded and whatever it holds that does not show."""
+    """Give each reader one name, with one coding of accents and without invisible characters."""
     marks, readings = (
         table.assign(reader_id=table["reader_id"].map(visible_text).astype("str"))
         for table in (found.marks, found.readings)
@@ -300,18 +303,18 @@ def _with_visible_readers(found: MarkSet) -> MarkSet:
 
 
 def write_marks(mark_set: MarkSet, path: str | Path, format: str = "plain", **options: Any) -> list[Path]:
-    """Write a mark set in a format that can be written, and return the files.
+    """Write a mark set in a format with a writer, and return the files.
 
     Parameters
     ----------
     mark_set : MarkSet
         Marks, readings and images.
     path : str or Path
-        A file for Label Studio, a folder for our own tables, DICOM SR and presentation states.
+        A file for Label Studio, a folder for Overread's tables, DICOM SR and presentation states.
     format : str
-        A name in `FORMATS` of one that has a writer.
+        A format in `FORMATS` with a writer.
     **options
-        What the format's own ``write`` takes.
+        Options of the format's ``write``.
     """
     write: Callable[..., list[Path]] = _function_of(format, "write")
     _check_options(format, inspect.signature(write).parameters, options)
@@ -319,14 +322,14 @@ def write_marks(mark_set: MarkSet, path: str | Path, format: str = "plain", **op
 
 
 def _function_of(name: str, what: str) -> Callable[..., Any]:
-    """``read`` or ``write`` of a format, imported now."""
+    """Import ``read`` or ``write`` of a format."""
     entry = FORMATS.get(name)
     if entry is None:
-        raise UsageError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+        raise UsageError(f"no format {name!r}; the formats are {', '.join(FORMATS)}")
     module = entry.reader if what == "read" else entry.writer
     if module is None:
         able = ", ".join(entry.name for entry in FORMATS.values() if entry.writer)
-        raise UsageError(f"format {name} cannot be written; those that can are {able}")
+        raise UsageError(f"format {name} cannot be written. Choose one of {able}.")
     module, _, other = module.partition(":")
     function: Callable[..., Any] = getattr(
         importlib.import_module(f"overread.marks.formats.{module}"), other or what
@@ -335,30 +338,30 @@ def _function_of(name: str, what: str) -> Callable[..., Any]:
 
 
 def _check_options(name: str, accepted: Any, options: dict[str, Any]) -> None:
-    """Refuse options that a format does not have, and say which it lacks."""
+    """Refuse unknown and missing options of a format."""
     own = [key for key, value in accepted.items() if value.kind is inspect.Parameter.KEYWORD_ONLY]
     wrong = [key for key in options if key not in own]
     if wrong:
         known = ", ".join(key for key in own if key != "spacings") or "none"
-        raise UsageError(f"format {name} has no option {', '.join(wrong)}; it has: {known}")
+        raise UsageError(f"format {name} has no option {', '.join(wrong)}; its options: {known}")
     needed = [key for key in own if accepted[key].default is inspect.Parameter.empty and key not in options]
     if needed:
         raise UsageError(f"format {name} needs {', '.join(needed)}")
 
 
 def keep_labels(found: MarkSet, labels: Sequence[str]) -> MarkSet:
-    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt."""
+    """Keep the marks of the labels; a label without marks is refused, because it is probably misspelt."""
     marks = found.marks
     present = set(marks["label"]) if "label" in marks else set()
     unknown = [label for label in labels if label not in present]
     if unknown:
         raise UsageError(
-            f"no mark has the label {unknown[0]!r}; there are {', '.join(sorted(present)) or 'none'}"
+            f"no mark has the label {unknown[0]!r}; the labels are {', '.join(sorted(present)) or 'none'}"
         )
     kept = replace(found, marks=marks[marks["label"].isin(list(labels))].reset_index(drop=True))
     if n_out := len(found.readings) - len(kept.readings):
         warnings.warn(
-            f"left out {n_out} readings that hold shapes that are not read and no mark with the labels "
+            f"skipped {n_out} readings that have shapes that are not imported and no mark with the labels "
             f"{', '.join(labels)}",
             DataWarning,
             stacklevel=2,
@@ -367,7 +370,7 @@ def keep_labels(found: MarkSet, labels: Sequence[str]) -> MarkSet:
 
 
 def detect_format(path: Path) -> str:
-    """Name of the format that a file certainly has."""
+    """Recognize the format of a file."""
     if not path.exists():
         raise FormatError(f"{path}: no such file")
     if path.is_dir():
@@ -388,25 +391,27 @@ def detect_format(path: Path) -> str:
     elif text.startswith(("[", "{")):
         found = _detect_json(text)
     if found is None:
-        raise FormatError(f"{path}: the content does not tell the format; name one of {', '.join(FORMATS)}")
+        raise FormatError(
+            f"{path}: the format is not recognized. Give --format, one of {', '.join(FORMATS)}."
+        )
     return found
 
 
 def _detect_dicom(head: bytes) -> str:
-    """Format of a DICOM file by its SOP class; what is no presentation state is left to the reader of reports."""
+    """Format of a DICOM file by its SOP class; other files than presentation states go to the reader of reports."""
     from pydicom import dcmread
 
     from overread.marks.formats.gsps import GSPS_CLASS
 
     try:
         meta = dcmread(io.BytesIO(head), stop_before_pixels=True, specific_tags=[]).file_meta
-    except Exception:  # pydicom raises almost anything on damaged files; the reader says what is wrong
+    except Exception:  # pydicom raises many kinds of errors on damaged files; the reader reports them
         return "dicom-sr"
     return "gsps" if str(meta.get("MediaStorageSOPClassUID", "")) == GSPS_CLASS else "dicom-sr"
 
 
 def _detect_table(path: Path) -> str | None:
-    """Format of a table by its name and header; a table of marks that is none of the others is a spreadsheet."""
+    """Format of a table by its name and header; any other table of marks is a spreadsheet."""
     if path.name.lower().endswith(".csv.gz"):
         return "vindr"
     if path.suffix == ".parquet":
@@ -418,7 +423,7 @@ def _detect_table(path: Path) -> str | None:
 
 
 def _root_name(head: bytes) -> str:
-    """Name of the root of XML that begins so, or nothing where there is none."""
+    """Name of the XML root in the first bytes, or an empty text."""
     try:
         for _, element in iterparse(io.BytesIO(without_doctype(head)), events=("start",), forbid_dtd=True):
             return str(element.tag).rpartition("}")[2]

@@ -1,7 +1,7 @@
 """Compiled part of `overread.marks._ellipse`: the overlap area of two ellipses.
 
-The larger ellipse is mapped to the unit circle and the frame turned so that the other one, B, has its axes
-p >= q along x and y and its centre (h, k) in the first quadrant. The circle's point at angle t is in B when
+The larger ellipse is mapped to the unit circle, and the frame is turned so that the other one, B, has its axes p >= q
+along x and y and its centre (h, k) in the first quadrant. The circle's point at angle t is in B when
 
     f(t) = ((cos t - h) / p)^2 + ((sin t - k) / q)^2 - 1 < 0,
 
@@ -40,7 +40,7 @@ def _slope_root(a: float, h: float, k: float, negative: float, positive: float, 
         else:
             return t
         slope = a * (c * c - s * s) + h * c + k * s
-        # a slope of the wrong sign belongs to another turning point
+        # a slope with the wrong sign is at another turning point
         step = g / slope if slope * (positive - negative) > 0.0 else math.inf
         if abs(step) <= 1e-7 or abs(positive - negative) <= 4.0 * EPS:
             return t - step if abs(step) <= 1e-7 else t
@@ -108,7 +108,7 @@ def _ellipse_piece(start: float, end: float, h: float, k: float, p: float, q: fl
 
 @kernel
 def _astroid_angle(a: float, h: float, k: float) -> float:
-    """Angle that parts the two turning points of the second quadrant, or -1 where there are none.
+    """Angle between the two turning points of the second quadrant, or -1 if there are none.
 
     There are two when h^(2/3) + k^(2/3) < a^(2/3).
     """

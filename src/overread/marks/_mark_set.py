@@ -1,13 +1,12 @@
-"""The three tables that importers give and the later stages take: marks, readings, images.
+"""The three tables of a study: marks, readings, images.
 
-Who read what, where the marks do not tell it: everybody everything, some readers everything, or a table.
+Readings that the marks do not show are given: all readers read all images, some readers did, or a table.
 
-A reader who read an image and marked nothing stands in no row of a list of marks, and soft labels count him.
+A list of marks cannot show that a reader looked and found nothing, but soft labels count such readings.
 
-Image files that were found for a study, and why some of them are not in it, so that imports and reports can say so.
+``found_files.csv`` lists the image files of a study folder, so that imports and reports can name skipped ones.
 
-``found_files.csv`` has a row for each file: its path in the folder, and for one that is not in the study the step that
-left it out and the reason.
+It has a row for each file: its path in the folder, and for a skipped file the step that skipped it and the reason.
 """
 
 import re
@@ -45,12 +44,12 @@ from overread.tables import (
 )
 
 KINDS = ("marks", "readings", "images")
-GIVE_AGAIN = "give that command again; the tables may be of two states"
+GIVE_AGAIN = "run that command again; the tables may be of different states"
 PLACE = re.compile(r"(?:, row ([0-9]+))?(?:, column ([^:]+))?: (.*)", re.DOTALL)
 NO_READINGS = (
-    "there is no readings table (readings.csv or readings.parquet). Soft labels need to know who read each "
-    "image, also who read it and marked nothing; list every reading as image_id, reader_id, or import the marks "
-    "with --all-read-all or --readers A,B,C. Only where every reader marked every image that he read may readings be "
+    "the readings table is missing (readings.csv or readings.parquet). Soft labels need all readings of each "
+    "image, also those without marks. List every reading as image_id, reader_id, or import the marks "
+    "with --all-read-all or --readers A,B,C. Only if the readers marked every image that they read, readings can be "
     "derived from the marks, on request"
 )
 
@@ -58,16 +57,16 @@ NO_READINGS = (
 @short_repr("marks", "readings", "images")
 @dataclass(frozen=True)
 class MarkSet:
-    """Marks, the readings they come from, and the images that were read.
+    """Marks, the readings, and the images that were read.
 
     Parameters
     ----------
     marks, readings, images : pandas.DataFrame
         The tables of a study (docs/reference/tables.md).
     left_out : frozenset
-        Image and reader of readings of which an import left something out. Without a mark they are not among
-        ``readings``, whatever is given: what was drawn and cannot be read is not a reading that found nothing. Images
-        of which no reading is left go with them.
+        Image and reader of readings with shapes that an import skipped. Without a mark they are not in ``readings``,
+        because a shape that cannot be imported is not an empty reading. Images without a remaining reading are dropped
+        too.
     """
 
     marks: pd.DataFrame
@@ -82,7 +81,7 @@ class MarkSet:
             readings = self.readings[kept].reset_index(drop=True)
             unread = {image for image, _ in out} - {*readings["image_id"]}
             images = self.images[~self.images["image_id"].isin(unread)].reset_index(drop=True)
-            # All of left_out stays: a reading may lose its marks later, by their labels.
+            # left_out stays complete: a reading may lose its marks later by their labels.
             for name, value in (("readings", readings), ("images", images)):
                 object.__setattr__(self, name, value)
 
@@ -102,7 +101,7 @@ class HashedFolder:
 
 @dataclass(frozen=True)
 class StudyScan:
-    """Tables of a folder as far as they could be read (None where not), and all that is wrong with them."""
+    """The readable tables of a folder (None if not readable), and all their problems."""
 
     marks: pd.DataFrame | None
     readings: pd.DataFrame | None
@@ -113,28 +112,30 @@ class StudyScan:
 def find_table(folder: Path, kind: str) -> Path | None:
     """Path of a table in a folder, CSV or Parquet; both at once are refused."""
     found = [folder / f"{kind}.{ending}" for ending in ("csv", "parquet")]
-    # Also a link that leads nowhere, or a pipe: reading it says so, while a table that is missing may be made up for.
+    # Includes broken links and pipes, whose reading gives an error, while a missing table may be replaced.
     present = [path for path in found if path.is_symlink() or path.exists()]
     if len(present) > 1:
-        raise TableError(f"{folder}: holds both {present[0].name} and {present[1].name}; keep one")
+        raise TableError(
+            f"{folder}: contains both {present[0].name} and {present[1].name}. Keep one of them."
+        )
     return present[0] if present else None
 
 
 def read_folder(folder: str | Path, *, derive_readings: bool = False) -> MarkSet:
-    """Read the tables of a folder and check them, alone and against each other.
+    """Read the tables of a folder and check them, separately and together.
 
     Parameters
     ----------
     folder : str or Path
-        Holds ``marks``, ``readings`` and, optionally, ``images``, each as ``.csv`` or ``.parquet``.
+        Folder with ``marks``, ``readings`` and, optionally, ``images``, each as ``.csv`` or ``.parquet``.
     derive_readings : bool
-        Where there is no readings table, take a reader to have read just the images that he marked. This is
-        false wherever somebody read an image and found nothing: probabilities come out too high.
+        Without a readings table, assume that each reader read only the images that they marked. If a reader found
+        nothing in some image, this is wrong, and probabilities come out too high.
 
     Raises
     ------
     TableError
-        Naming the first few problems; also where there is no readings table.
+        With the first few problems; also if the readings table is missing.
     """
     return read_hashed_folder(folder, derive_readings=derive_readings).tables
 
@@ -147,7 +148,7 @@ def read_hashed_folder(folder: str | Path, *, derive_readings: bool = False) -> 
     refuse_unfinished(place)
     paths = {kind: find_table(place, kind) for kind in KINDS}
     if paths["marks"] is None:
-        raise TableError(f"{place}: there is no marks table (marks.csv or marks.parquet)")
+        raise TableError(f"{place}: the marks table is missing (marks.csv or marks.parquet)")
     found = {kind: read_hashed_table(path, kind) for kind, path in paths.items() if path is not None}
     marks = found["marks"].frame
     if "readings" in found:
@@ -166,15 +167,15 @@ def read_hashed_folder(folder: str | Path, *, derive_readings: bool = False) -> 
 
 
 def refuse_unfinished(folder: Path) -> None:
-    """Refuse tables that were being replaced together when the process was killed: they belong to two states."""
+    """Refuse tables whose joint writing was interrupted, because they may be of different states."""
     missing = unfinished_files(folder)
     if missing:
         raise TableError(f"{folder}: {_describe_unfinished(missing)} ({GIVE_AGAIN})")
 
 
 def _describe_unfinished(names: Sequence[str]) -> str:
-    """Say which files may be old, and which new."""
-    return f"a command that writes {', '.join(names)} was stopped in the middle"
+    """Describe the interrupted command."""
+    return f"a command that writes {', '.join(names)} was interrupted"
 
 
 def _readings_from_marks(marks: pd.DataFrame) -> pd.DataFrame:
@@ -188,7 +189,7 @@ def images_from_readings(readings: pd.DataFrame) -> pd.DataFrame:
 
 
 def scan_folder(folder: str | Path, *, derive_readings: bool = False) -> StudyScan:
-    """Read what can be read of a folder's tables and collect all that is wrong, in each and between them."""
+    """Read a folder's tables as far as possible and collect all problems in and between them."""
     place = Path(folder)
     if not place.is_dir():
         raise TableError(no_folder(place))
@@ -199,13 +200,13 @@ def scan_folder(folder: str | Path, *, derive_readings: bool = False) -> StudySc
     paths = {kind: find_path(place, kind) for kind in KINDS}
     if not paths["marks"].is_file():
         remedy = "add marks.csv or marks.parquet"
-        problems.append(Problem(str(place), None, None, "there is no marks table", remedy))
+        problems.append(Problem(str(place), None, None, "the marks table is missing", remedy))
     if not paths["readings"].is_file():
         if marks is not None and derive_readings:
             readings = _readings_from_marks(marks)
         else:
             remedy = "list every reading, also those without marks"
-            problems.append(Problem(str(place), None, None, "there is no readings table", remedy))
+            problems.append(Problem(str(place), None, None, "the readings table is missing", remedy))
     names = {kind: str(path) for kind, path in paths.items()}
     if images is not None:
         problems += check_images(images, file=names["images"])
@@ -217,7 +218,7 @@ def scan_folder(folder: str | Path, *, derive_readings: bool = False) -> StudySc
 
 
 def _scan_one(folder: Path, kind: str, problems: list[Problem]) -> pd.DataFrame | None:
-    """Scan one table of a folder; what stops the reading becomes a problem."""
+    """Scan one table of a folder; an error becomes a problem."""
     try:
         path = find_table(folder, kind)
         if path is None:
@@ -231,20 +232,20 @@ def _scan_one(folder: Path, kind: str, problems: list[Problem]) -> pd.DataFrame 
 
 
 def _parse_problem(error: TableError, path: Path) -> Problem:
-    """Problem of an error whose text begins with the file and, it may be, the row and the column."""
+    """Problem from an error whose text begins with the file and, optionally, row and column."""
     parts = PLACE.fullmatch(str(error).removeprefix(str(path)))
     row, column, message = parts.groups() if parts else (None, None, str(error))
     return Problem(str(path), int(row) if row else None, column, message, "correct the file")
 
 
 def find_path(folder: Path, kind: str) -> Path:
-    """Path of a table for messages, whether it is there or not."""
+    """Path of a table for messages, whether it exists or not."""
     found = (folder / f"{kind}.csv", folder / f"{kind}.parquet")
     return next((path for path in found if path.is_file()), folder / kind)
 
 
 def _one_per_cell(problems: Sequence[Problem]) -> list[Problem]:
-    """Drop what follows from an earlier problem of the same cell."""
+    """Drop consequences of an earlier problem of the same cell."""
     first: dict[tuple[object, ...], Problem] = {}
     for number, problem in enumerate(problems):
         is_of_cell = problem.row is not None and problem.column is not None
@@ -261,14 +262,14 @@ def write_folder(
     overwrite: bool = False,
     keep_images: bool = False,
 ) -> list[Path]:
-    """Write the three tables into a folder, made if need be, all or none; return their paths.
+    """Write the three tables to a folder, created if needed, all or none; return their paths.
 
-    With ``keep_images``, the images table that is there stays as it is.
+    With ``keep_images``, an existing images table is not changed.
 
     Raises
     ------
     TableError
-        If the folder holds one of the tables already, unless ``overwrite``; in another ending, always.
+        If one of the tables exists, unless ``overwrite``; with another ending, always.
     """
     place = Path(folder)
     kinds = KINDS[:2] if keep_images else KINDS
@@ -276,7 +277,7 @@ def write_folder(
         for present in (place / f"{kind}.csv", place / f"{kind}.parquet"):
             if present.exists() and not (overwrite and present.suffix == f".{ending}"):
                 raise TableError(
-                    f"{present}: is there already (choose another folder, remove it, or overwrite it: --overwrite)"
+                    f"{present}: already exists (choose another folder, remove it, or give --overwrite)"
                 )
     place.mkdir(parents=True, exist_ok=True)
     names = {kind: f"{kind}.{ending}" for kind in kinds}
@@ -286,7 +287,7 @@ def write_folder(
 
 
 def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
-    """Join mark sets of several files; what one file leaves open of an image, another may tell."""
+    """Combine mark sets of several files; facts on an image that one file lacks may come from another."""
     marks, readings, images = (
         pd.concat([getattr(mark_set, kind) for mark_set in mark_sets], ignore_index=True) for kind in KINDS
     )
@@ -310,32 +311,34 @@ def _fill_from_same_image(images: pd.DataFrame) -> pd.DataFrame:
 
 
 WHO_READ = (
-    "who read which image? Soft labels need to know it, also who read one and marked nothing. Say --all-read-all if "
+    "who read which image? Soft labels need all readings, also those without marks. Give --all-read-all if "
     "every reader read every image; --readers A,B,C if these read every image; or --readings TABLE, with a column for "
-    "the image and one for the reader. Only where the rows already list every reading: --derive-readings"
+    "the image and one for the reader. Only if the rows list every reading: --derive-readings"
 )
 
 
 def cross_readings(
     found: MarkSet, images: Sequence[str], readers: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Every reader, those who occur where none are given, read every image, also those without marks."""
+    """Make readings of every image by every reader (by default all in the marks), also without marks."""
     names = list(readers) if readers else list(dict.fromkeys(found.readings["reader_id"]))
     strangers = [name for name in dict.fromkeys(found.readings["reader_id"]) if name not in names]
     if strangers:
-        raise UsageError(f"--readers {','.join(names)}: the file has marks of {quote_cell(strangers[0])} too")
+        raise UsageError(
+            f"--readers {','.join(names)}: the file has marks by {quote_cell(strangers[0])} too. Add them."
+        )
     pairs = [(image, reader) for image in images for reader in names]
     return pd.DataFrame(pairs, columns=["image_id", "reader_id"], dtype="str")
 
 
 def read_readings(path: Path, names: ImageNames) -> pd.DataFrame:
-    """Read a table of readings with columns of any obvious name; images are found by whatever they are called."""
+    """Read a table of readings with columns of any obvious name; images are found by any of their names."""
     sheet = read_sheet(path)
     columns = guess_columns(sheet.header)
     for role in ("image", "reader"):
         if role not in columns.columns:
             raise TableError(
-                f"{path}: has the columns {', '.join(sheet.header)}; none is plainly the {role} (name it {role!r})"
+                f"{path}: has the columns {', '.join(sheet.header)}; none is clearly the {role} (name it {role!r})"
             )
     if columns.doubts:
         raise TableError(f"{path}: {columns.doubts[0]}")
@@ -351,7 +354,7 @@ def read_readings(path: Path, names: ImageNames) -> pd.DataFrame:
 
 
 def replace_readings(found: MarkSet, readings: pd.DataFrame, source: str) -> MarkSet:
-    """Give a mark set other readings; a mark by somebody who did not read its image is refused."""
+    """Replace the readings of a mark set; a mark without a reading of its image is refused."""
     known = set(zip(readings["image_id"], readings["reader_id"], strict=True))
     for image, reader in zip(found.marks["image_id"], found.marks["reader_id"], strict=True):
         if (image, reader) not in known:
@@ -364,8 +367,8 @@ def replace_readings(found: MarkSet, readings: pd.DataFrame, source: str) -> Mar
             known.difference(zip(told.readings["image_id"], told.readings["reader_id"], strict=True))
         )
         warnings.warn(
-            f"{n_out} readings stay out, such as that of image {quote_cell(image)} by reader {quote_cell(reader)}: "
-            "what the import left out of them may be a finding, and is not the same as nothing found",
+            f"{n_out} readings are skipped, such as that of image {quote_cell(image)} by reader {quote_cell(reader)}: "
+            "they have shapes that were not imported, so they are not empty readings",
             DataWarning,
             stacklevel=2,
         )
@@ -375,8 +378,8 @@ def replace_readings(found: MarkSet, readings: pd.DataFrame, source: str) -> Mar
 FOUND_FILE = "found_files.csv"
 DROPPED = "drop"
 UNLISTED = "the images table that was there does not list it"
-"""Reason of a file that is not in the study since the images table has no row for it."""
-# Version 0.2.0 wrote the step init for what the user left out, too; these are its reasons.
+"""Reason for a file without a row in the images table."""
+# Version 0.2.0 also wrote the step init for images that the user dropped; these are its reasons.
 OLD_DROPS = (
     "the same pixels as",
     "one patient under",
@@ -392,12 +395,12 @@ OLD_DROPS = (
 FOUND = Schema(
     "found files",
     (
-        Column("path", "id", meaning="A file that was found, relative to the study's folder."),
+        Column("path", "id", meaning="Path of the image file, relative to the study's folder."),
         Column(
             "step",
             "text",
-            meaning="init: it could not be used; table: the images table does not list it; drop: you left it out; "
-            "empty for one that is in the study.",
+            meaning="init: it could not be used; table: the images table does not list it; drop: you dropped it; "
+            "empty if it is in the study.",
         ),
         Column("reason", "text", meaning="Why."),
     ),
@@ -406,7 +409,7 @@ FOUND = Schema(
 
 
 def read_found(folder: Path) -> dict[str, str] | None:
-    """Reason by path, empty for a file that is in the study; None where there is no such table."""
+    """Reason by path, empty for a file in the study; None without the table."""
     path = folder / FOUND_FILE
     if not path.is_file():
         return None
@@ -416,12 +419,12 @@ def read_found(folder: Path) -> dict[str, str] | None:
 
 
 def read_left_out(folder: Path) -> dict[str, str]:
-    """Reason by path of the images that were left out."""
+    """Reasons by path of the skipped images."""
     return {path: reason for path, reason in (read_found(folder) or {}).items() if reason}
 
 
 def read_dropped(folder: Path) -> dict[str, str]:
-    """Reason by path of the images that the user left out."""
+    """Reasons by path of the images that the user dropped."""
     path = folder / FOUND_FILE
     if not path.is_file():
         return {}
@@ -431,7 +434,7 @@ def read_dropped(folder: Path) -> dict[str, str]:
 
 
 def ids_of_dropped(folder: Path) -> set[str]:
-    """Ids that the images that the user left out had by the names of their files."""
+    """Former ids, by file name, of the images that the user dropped."""
     dropped = read_dropped(folder)
     paths = list(read_found(folder) or {})
     return {name for path, name in zip(paths, ids_of_files(paths), strict=True) if path in dropped}
@@ -440,7 +443,7 @@ def ids_of_dropped(folder: Path) -> set[str]:
 def list_found_files(
     taken: Iterable[str], left_out: Mapping[str, str], dropped: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """List the files that are in the images table, those that could not be used, and those that the user left out."""
+    """Write the list of files: in the images table, not usable, and dropped by the user."""
     reasons = dict.fromkeys(taken, ("", ""))
     reasons |= {
         path: ("table" if reason == UNLISTED else "init", reason) for path, reason in left_out.items()

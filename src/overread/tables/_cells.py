@@ -1,11 +1,11 @@
-"""What a cell of each type may hold, and how it is read from text.
+"""The types of cells, and how each is read from text.
 
-CSV as exact text: nothing is guessed, nothing is changed.
+CSV is read as exact text: nothing is guessed or changed.
 
-Cells come back as the strings that the file holds. A spreadsheet runs a cell that begins with ``=``, ``+``,
-``-``, ``@``, a tab or a carriage return as a formula. So text cells written here that begin so, after any
-number of apostrophes, get one apostrophe more in front, and reading takes one away: ``=1+1`` is written
-``'=1+1`` and read back as ``=1+1``. Numbers are left alone.
+Cells are returned as the strings in the file. A spreadsheet runs a cell that begins with ``=``, ``+``, ``-``, ``@``, a
+tab or a carriage return as a formula. So text cells that begin like this, after any number of apostrophes, are written
+with one more apostrophe in front, and reading removes one: ``=1+1`` is written ``'=1+1`` and read back as ``=1+1``.
+Numbers are not changed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$')
 
 @dataclass(frozen=True)
 class Cells:
-    """A CSV file as text: a header and records as long as it; record i is row i + 2 of the file."""
+    """A CSV file as text: a header and records of the same length; record i is row i + 2 of the file."""
 
     header: list[str]
     rows: list[list[str]]
@@ -45,7 +45,7 @@ class Cells:
 
 
 def guard_formula(text: str) -> str:
-    """Text that no spreadsheet takes for a formula; see `unguard_formula`."""
+    """Text that no spreadsheet runs as a formula; see `unguard_formula`."""
     return "'" + text if FORMULA.match(text) else text
 
 
@@ -70,14 +70,14 @@ def read_cells(path: Path) -> Cells:
     Raises
     ------
     TableError
-        If the file is missing, empty, not UTF-8, not CSV, or was cut: a last line without its line end is
-        refused, because a number cut in the middle is still a number.
+        If the file is missing, empty, not UTF-8, not CSV, or truncated: a last line without a line end is refused,
+        because a truncated number is still a number.
     """
     return parse_cells(decode_csv(read_table_bytes(path), path), path)
 
 
 def read_table_bytes(path: Path) -> bytes:
-    """Bytes of a table's file; a `TableError` where it cannot be read."""
+    """Bytes of a table's file; a `TableError` if it cannot be read."""
     try:
         return read_regular(path)
     except OSError as error:
@@ -85,7 +85,7 @@ def read_table_bytes(path: Path) -> bytes:
 
 
 def decode_csv(raw: bytes, path: Path) -> str:
-    """Text of the file, or an error that names the encoding's fault."""
+    """Text of the file, or an error about its encoding."""
     refuse_empty(raw, path)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TableError(f"{path}: the file is UTF-16 (save it as CSV UTF-8)")
@@ -103,12 +103,12 @@ def refuse_empty(content: Sized, path: Path) -> None:
 
 
 def refuse_cut(text: str, path: Path) -> None:
-    """Refuse text whose last line has no end: a number cut in the middle is still a number."""
+    """Refuse text whose last line has no end: a truncated number is still a number."""
     if not text.endswith(("\n", "\r")):
         row = text.count("\n") + 1
         raise TableError(
-            f"{path}, row {row}: the last line has no line end, so the file may have been cut "
-            "(fetch it again, or add the line end if it is whole)"
+            f"{path}, row {row}: the last line has no line end, so the file may be truncated "
+            "(copy it again, or add the line end if it is complete)"
         )
 
 
@@ -119,7 +119,7 @@ def parse_cells(text: str, path: Path) -> Cells:
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
         raise TableError(
-            f"{path}: not CSV: {error} (cut in mid-line, or a quote that is not closed?)"
+            f"{path}: not CSV: {error} (is the file truncated, or a quote not closed?)"
         ) from error
     while rows and not rows[-1]:
         rows.pop()
@@ -129,7 +129,7 @@ def parse_cells(text: str, path: Path) -> Cells:
         if len(record) != len(header):
             raise TableError(
                 f"{path}, row {number}: {len(record)} cells where the header has {len(header)} "
-                "(cut in mid-line, or a comma that needs quotes?)"
+                "(is the file truncated, or does a comma need quotes?)"
             )
     return Cells(header, records)
 
@@ -141,7 +141,7 @@ FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 
 def parse_column(cells: Sequence[str], type_: Type) -> tuple[list[Any], list[int]]:
-    """Values of cells, and the places of those that are not of the type."""
+    """Values of cells, and the positions of those of another type."""
     kind = CELL_TYPES[type_]
     values: list[Any] = []
     bad: list[int] = []
@@ -162,7 +162,7 @@ def _parse_id(cell: str) -> str:
 
 
 def parse_number(cell: str) -> float:
-    """Floating-point number; an empty cell is NaN; 1e999, which no float64 holds, is refused."""
+    """Floating-point number; an empty cell is NaN; numbers beyond float64, such as 1e999, are refused."""
     text = cell.strip(" ")
     if NUMBER.fullmatch(text):
         value = float(text)
@@ -199,7 +199,7 @@ def _parse_ids(cell: str) -> tuple[str, ...]:
 
 
 class CellType(NamedTuple):
-    """What a cell is and what to write instead, in messages; its type, what stands for a bad one, how it is read."""
+    """Description and remedy for messages; type, value of a bad cell, and parser."""
 
     description: str
     remedy: str
@@ -227,5 +227,5 @@ def as_series(values: Sequence[Any], type_: Type) -> pd.Series[Any]:
 
 
 def quote_cell(cell: str) -> str:
-    """Cell as it is named in a message: quoted, and not longer than a line."""
+    """Cell for a message: quoted, and at most one line long."""
     return repr(cell) if len(cell) <= 40 else f"{cell[:30]!r}... ({len(cell)} characters)"

@@ -1,6 +1,6 @@
-"""Checks of the tables that tell a study: all problems at once, each with its row, column and remedy.
+"""Check the tables of a study: all problems at once, each with its row, column and remedy.
 
-``check_*`` return every problem; `raise_for_errors` makes one error of them that names the first few.
+``check_*`` return every problem; `raise_for_errors` combines them into one error with the first few.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from overread.tables._units import ENDINGS, SPACING, LengthUnit, pixel_sides, pl
 SMALLEST_AXIS_MM = 1e-3
 # The largest detectors are 43 cm wide: few marks are as large.
 USUAL_AXIS_MM = 215.0
-# A mark that takes more than this share of its image's shorter side is drawn or scaled wrongly; set by judgement.
+# A mark larger than this share of its image's shorter side is drawn or scaled wrongly; set by judgement.
 LARGEST_SHARE = 0.6
 # The largest detectors of projection radiography have sides of 430 mm: no object is longer than this.
 LARGEST_AXIS_MM = 500.0
-# Beyond this, whatever the image: pixels of the finest detectors, taken for mm, stay below it.
+# Limit for any image: pixels of the finest detectors read as mm stay below it.
 LARGEST_PLACE: dict[LengthUnit, float] = {"mm": 10_000.0, "px": 1e6, "percent": 10_000.0}
-# As in images/spacing.py, which this stage does not import.
+# The same as in images/_spacing.py, which this package does not import.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 ONE_READER = (
-    "one reader: write the name in one way (overread import --reader-names OLD=NEW); two: give them names that differ "
+    "for one reader, use one spelling (overread import --reader-names OLD=NEW); for two, give them names that differ "
     "in more than their spelling"
 )
 SIZES = ("width_px", "height_px")
-UNITS = "check the units: percent exported as pixels, or pixels as mm?"
+UNITS = "check the units: were percent exported as pixels, or pixels as mm?"
 
 
 def check_study(
@@ -45,7 +45,7 @@ def check_study(
     files: tuple[str, str, str] = ("marks", "readings", "images"),
     spelling: bool = True,
 ) -> list[Problem]:
-    """All problems of the three tables, alone and against each other; see `check_readings` for spelling."""
+    """List all problems of the three tables, separately and together; see `check_readings` for spelling."""
     return [
         *(check_images(images, file=files[2]) if images is not None else []),
         *check_readings(readings, images, file=files[1], spelling=spelling),
@@ -74,9 +74,9 @@ def check_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]
 
 
 def _strange_spacing(spacing: list[NDArray[np.float64]], file: str) -> Iterator[Problem]:
-    """Find spacings in one direction only; and those that no radiograph has, such as 143 for 0.143."""
+    """Find pixel sizes in one direction only, and those that no radiograph has, such as 143 instead of 0.143."""
     known = [~np.isnan(values) for values in spacing]
-    message, remedy = "the spacing in one direction is missing", "give both or neither"
+    message, remedy = "the pixel size in one direction is missing", "give both or neither"
     for row in np.flatnonzero(known[0] != known[1]):
         yield Problem(file, int(row) + 2, SPACING[int(known[0][row])], message, remedy)
     for name, values in zip(SPACING, spacing, strict=True):
@@ -90,7 +90,7 @@ def _strange_spacing(spacing: list[NDArray[np.float64]], file: str) -> Iterator[
 
 
 def _patients_in_two_splits(images: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Patients with images in two splits: the score on one would be learnt from the other."""
+    """Find patients with images in two splits: the score on one would be learnt from the other."""
     if "patient_id" not in images or "split" not in images:
         return
     first: dict[str, str] = {}
@@ -110,9 +110,9 @@ def check_readings(
     file: str = "readings",
     spelling: bool = True,
 ) -> list[Problem]:
-    """Problems of a readings table: readings listed twice, of unknown images; images that nobody read.
+    """List the problems of a readings table: repeated readings, unknown images, images without a reading.
 
-    Readers who are one in two spellings are looked for with ``spelling``; who may still rename them asks later.
+    ``spelling`` also looks for two spellings of one reader; callers that may rename readers check later.
     """
     problems = [*_missing_columns(readings, "readings", file)]
     if problems:
@@ -124,7 +124,7 @@ def check_readings(
         return problems
     problems += _unknown_images(readings, _absent(readings["image_id"], images["image_id"]), file)
     unread = images.loc[_absent(images["image_id"], readings["image_id"]), "image_id"]
-    remedy = "add them, or take the image out"
+    remedy = "add them, or remove the image"
     for image in unread.drop_duplicates():
         message = f"image {quote_cell(image)} has 0 readings"
         problems.append(Problem(file, None, "image_id", message, remedy))
@@ -132,15 +132,15 @@ def check_readings(
 
 
 def _coded_twice(ids: pd.Series[str], file: str) -> Iterator[Problem]:
-    """Find ids that people see as one: accents composed or not, characters that show nothing."""
+    """Find ids that look equal: other codes of accents, invisible characters."""
     first: dict[str, str] = {}
     for name in dict.fromkeys(ids):
         if isinstance(name, str) and (other := first.setdefault(visible_text(name), name)) != name:
-            yield Problem(file, None, "image_id", f"{other!a} and {name!a} show the same name", "keep one")
+            yield Problem(file, None, "image_id", f"{other!a} and {name!a} look the same", "keep one")
 
 
 def _spelled_twice(readers: pd.Series[str], file: str) -> Iterator[Problem]:
-    """Find readers that are one in two spellings (an error, for the user to settle), or that only look like one."""
+    """Find two spellings of one reader (an error, for the user to decide), and readers with similar names."""
     alike: dict[str, list[str]] = {}
     for name in sorted({name for name in readers if isinstance(name, str)}):
         alike.setdefault(likeness_of(name), []).append(name)
@@ -149,7 +149,7 @@ def _spelled_twice(readers: pd.Series[str], file: str) -> Iterator[Problem]:
             continue
         is_one = len({same_name(name) for name in names}) < len(names)
         shown = " and ".join(map(quote_cell if "".join(names).isascii() else ascii, names))
-        words = "are one name" if is_one else "look alike"
+        words = "are the same name" if is_one else "look alike"
         message = f"{shown} {words}, and count as {len(names)} readers"
         yield Problem(file, None, "reader_id", message, ONE_READER, "error" if is_one else "warning")
 
@@ -163,8 +163,8 @@ def check_marks(
 ) -> list[Problem]:
     """List the problems of a marks table: bad shapes, readers without a reading, marks outside the image.
 
-    Lengths that no radiograph holds are told where lengths are in mm and the images table has no pixels of 1 x 1 mm,
-    by which earlier versions said that lengths are pixels.
+    Lengths beyond any radiograph are reported if lengths are in mm and the images table has no pixels of 1 x 1 mm, by
+    which earlier versions said that lengths are in pixels.
     """
     problems = [*_missing_columns(marks, "marks", file)]
     if problems:
@@ -186,7 +186,7 @@ def check_marks(
 
 
 def _copied_marks(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Find marks that repeat another of the same reader: same image, place, size and label."""
+    """Find marks that repeat another of the same reader: same image, position, size and label."""
     keys = ["image_id", "reader_id", *(name for name in marks if name in ENDINGS), "angle_deg"]
     keys += ["label"] if "label" in marks else []
     for row in np.flatnonzero(marks.duplicated(keys).to_numpy()):
@@ -195,7 +195,7 @@ def _copied_marks(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
 
 
 def _angles_like_radians(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Tell of angles that turn something, are all within 2 pi, and are not whole numbers."""
+    """Warn about angles of ellipses that are all within 2 pi and not whole numbers."""
     angles = marks["angle_deg"].to_numpy(float)
     lengths, _ = plain(marks)
     turned = (angles != 0) & (lengths["semi_major"] != lengths["semi_minor"]).to_numpy()
@@ -207,12 +207,12 @@ def _angles_like_radians(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
 
 
 def look_like_radians(angles: NDArray[np.float64]) -> bool:
-    """Whether there are angles, all of them within 2 pi, and not all whole numbers."""
+    """Whether all angles are within 2 pi and not all are whole numbers."""
     return bool(len(angles) and (np.abs(angles) <= 2 * np.pi).all() and (angles % 1 != 0).any())
 
 
 def _in_the_first_pixel(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Refuse marks of which all lie within the first pixel of their image: fractions, taken for pixels."""
+    """Refuse marks that all lie within the first pixel of their image: fractions read as pixels."""
     lengths, unit = plain(marks)
     x, y = (lengths["image_id"].map(side).to_numpy(float) for side in _pixel_sides(images, unit))
     if marks.empty:
@@ -220,12 +220,12 @@ def _in_the_first_pixel(marks: pd.DataFrame, images: pd.DataFrame, file: str) ->
     sizes = ((lengths["x"], x), (lengths["y"], y), (lengths["semi_major"], np.maximum(x, y)))
     if all(((length >= 0) & (length < pixel)).all() for length, pixel in sizes):
         message = f"all {len(marks):,} marks lie within the first pixel of their image"
-        remedy = "fractions of the image, taken for pixels? Multiply them by its width and height"
+        remedy = "if these are fractions of the image, multiply them by its width and height"
         yield Problem(file, None, None, message, remedy)
 
 
 def _bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Centres and angles that are not finite; semi-axes that are not positive, or that end in no image."""
+    """Centres and angles that are not finite; semi-axes that are not positive, or longer than any image."""
     for name in (*_names(marks, "x", "y"), "angle_deg"):
         values = marks[name].to_numpy(float)
         wrong = ~np.isfinite(values)
@@ -234,14 +234,14 @@ def _bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
     for name in _names(marks, "semi_major", "semi_minor"):
         values = marks[name].to_numpy(float)
         good = np.isfinite(values) & (values > 0)
-        remedy = "give a positive length, or take the mark out"
+        remedy = "give a positive length, or remove the mark"
         yield from _at_rows(~good, values, file, name, remedy, note="not a positive length")
         endless = good & (values > LARGEST_PLACE[ENDINGS[name][1]])
         yield from _at_rows(endless, values, file, name, UNITS, note="longer than any image")
 
 
 def _odd_lengths(marks: pd.DataFrame, images: pd.DataFrame | None, file: str) -> Iterator[Problem]:
-    """Semi-axes in mm that are longer than a detector, or too small to be meant."""
+    """Semi-axes in mm that are longer than a detector, or too small."""
     mm = ~marks["image_id"].isin(images_in_pixels(images)).to_numpy(bool)
     for name in ("semi_major_mm", "semi_minor_mm"):
         values = marks[name].to_numpy(float)
@@ -251,7 +251,7 @@ def _odd_lengths(marks: pd.DataFrame, images: pd.DataFrame | None, file: str) ->
         tiny = good & (values < SMALLEST_AXIS_MM)
         yield from _at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
         huge = good & (values > USUAL_AXIS_MM) & ~long
-        yield from _at_rows(huge, values, file, name, UNITS, "warning", note="more than any radiograph holds")
+        yield from _at_rows(huge, values, file, name, UNITS, "warning", note="larger than any radiograph")
 
 
 def images_in_pixels(images: pd.DataFrame | None) -> list[str]:
@@ -262,15 +262,15 @@ def images_in_pixels(images: pd.DataFrame | None) -> list[str]:
 
 
 def _far_places(table: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Finite centres that lie in no image at all, whatever its size."""
+    """Finite centres outside an image of any size."""
     for name in _names(table, "x", "y"):
         values = table[name].to_numpy(float)
         far = np.isfinite(values) & (np.abs(values) > LARGEST_PLACE[ENDINGS[name][1]])
-        yield from _at_rows(far, values, file, name, UNITS, note="further out than any image reaches")
+        yield from _at_rows(far, values, file, name, UNITS, note="outside an image of any size")
 
 
 def check_candidates(candidates: pd.DataFrame, *, file: str = "candidates") -> list[Problem]:
-    """List the problems of a candidates table: places, radii and responses that no candidate can have."""
+    """List the problems of a candidates table: impossible positions, radii and responses."""
     problems: list[Problem] = []
     for name in (*_names(candidates, "x", "y"), *(["response"] if "response" in candidates else [])):
         values = candidates[name].to_numpy(float)
@@ -292,7 +292,7 @@ def _marks_without_reading(marks: pd.DataFrame, readings: pd.DataFrame, file: st
     drawn = pd.MultiIndex.from_frame(marks[["image_id", "reader_id"]])
     for row in np.flatnonzero(~drawn.isin(known)):
         image, reader = marks["image_id"].iloc[row], marks["reader_id"].iloc[row]
-        message = f"reader {quote_cell(reader)} marked image {quote_cell(image)} without a reading of it"
+        message = f"reader {quote_cell(reader)} marked image {quote_cell(image)} without a reading"
         yield Problem(file, int(row) + 2, "reader_id", message, "add the reading, or correct the reader")
 
 
@@ -304,7 +304,7 @@ def _unknown_images(table: pd.DataFrame, unknown: NDArray[np.bool_], file: str) 
 
 
 def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Centres outside the image (a warning), or outside by a whole image (an error); marks that take up most of it."""
+    """Centres outside the image (a warning), or outside by a whole image (an error); marks larger than most of it."""
     unit = unit_of(marks.columns, file) or "mm"
     extents = []
     listed = images.drop_duplicates("image_id").set_index("image_id")
@@ -322,12 +322,12 @@ def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> I
     if (name := f"semi_major_{unit}") in marks:
         axis = marks[name].to_numpy(float)
         large = 2 * axis > LARGEST_SHARE * np.minimum(*extents)
-        note = f"more than {LARGEST_SHARE:.0%} of its image when doubled"
+        note = f"more than {LARGEST_SHARE:.0%} of its image as a full axis"
         yield from _at_rows(large, axis, file, name, UNITS, "warning", note=note)
 
 
 def _pixel_sides(images: pd.DataFrame, unit: LengthUnit) -> Iterator[pd.Series[float]]:
-    """Width and height of a pixel in a unit by image id; NaN where the images table does not tell them."""
+    """Pixel size (width, height) in a unit by image id; NaN if the images table does not state it."""
     listed = images.drop_duplicates("image_id").set_index("image_id")
     for name in SPACING:
         unknown = pd.Series(np.nan, index=listed.index)
@@ -335,7 +335,7 @@ def _pixel_sides(images: pd.DataFrame, unit: LengthUnit) -> Iterator[pd.Series[f
 
 
 def _names(table: pd.DataFrame, *names: str) -> list[str]:
-    """Names of lengths as the table has them, with their unit."""
+    """Names of lengths in the table, with their unit."""
     unit = unit_of(table.columns) or "mm"
     return [f"{name}_{unit}" for name in names]
 
@@ -377,6 +377,6 @@ def _missing_columns(table: pd.DataFrame, kind: str, file: str) -> Iterator[Prob
 
 
 def _absent(ids: pd.Series[str], among: pd.Series[str]) -> NDArray[np.bool_]:
-    """Where an id is not among others (``isin`` of pandas' text columns is many times slower)."""
+    """Whether each id is not among others (``isin`` of pandas' text columns is many times slower)."""
     known = set(among.to_numpy(object))
     return np.array([value not in known for value in ids.to_numpy(object)], bool)

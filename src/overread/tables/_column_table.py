@@ -1,4 +1,4 @@
-"""A wide table of numbers, read column by column: keys first, the numbers when they are asked for."""
+"""A wide table of numbers, read column by column: keys first, the numbers on request."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,20 +28,20 @@ LARGEST_NUMBER = 1e30
 
 
 class ColumnTable:
-    """A table whose columns beside its keys are numbers; make one with `open_columns`.
+    """A table of keys and numbers; make one with `open_columns`.
 
     Attributes
     ----------
     path
-        Its file.
+        File of the table.
     keys
-        Columns that name a row.
+        Columns that identify a row.
     names
-        Of the columns of numbers.
+        Names of the columns of numbers.
     dtype
         The wider of their types: float32 or float64.
     sha256
-        Digest of the file that all of this was read from.
+        SHA-256 of the file.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class ColumnTable:
         self.path, self.keys, self.sha256 = path, keys, sha256
         self.names = tuple(columns)
         self.dtype = np.result_type(np.float32, *columns.values()) if columns else np.dtype(np.float32)
-        # A CSV file has no columns to read alone, and had to be read whole.
+        # Single columns of a CSV file cannot be read, so it is read completely.
         self._loaded = loaded
 
     def columns(self) -> Iterator[Floats]:
-        """Give the columns of numbers in their order, one at a time."""
+        """Yield the columns of numbers in order."""
         for name, values in self._read():
             wrong = np.flatnonzero(~np.isfinite(values))
             if len(wrong):
@@ -71,12 +71,12 @@ class ColumnTable:
             if len(values) and max(float(values.max()), -float(values.min())) > LARGEST_NUMBER:
                 row = int(np.abs(values.astype(np.float64)).argmax())
                 raise TableError(
-                    f"{self.path}, row {row + 2}, column {name}: {values[row]:g} is too large to compute with"
+                    f"{self.path}, row {row + 2}, column {name}: {values[row]:g} is too large"
                     f" (give numbers up to {LARGEST_NUMBER:g}: divide the column, or take its logarithm)"
                 )
             yield values.astype(self.dtype, copy=False)
         if self._loaded is None and digest_of_file(self.path) != self.sha256:
-            raise TableError(f"{self.path}: was changed while it was read (give the command again)")
+            raise TableError(f"{self.path}: changed while it was read (run the command again)")
 
     def _read(self) -> Iterator[tuple[str, Floats]]:
         if self._loaded is not None:
@@ -105,7 +105,7 @@ def open_columns(path: Path, kind: str) -> ColumnTable:
             check_header(list(stored), schema, path)
             for name, type_ in stored.items():
                 check_stored(name, type_, schema.type_of(name), path)
-            # Without what pandas noted in the file, which may be damaged or forged.
+            # Without pandas' metadata in the file, which may be damaged or forged.
             keys = file.read(list(schema.key)).replace_schema_metadata(None).to_pandas()
     except StorageError as error:
         raise TableError(str(error)) from error

@@ -1,7 +1,7 @@
 """Read and write the tables of a study, CSV or Parquet by the file's ending, with ids kept exactly.
 
-`read_table` refuses a table that does not follow its schema and says where; `scan_table` gives what could be
-read together with all problems, for `overread check`.
+`read_table` refuses a table that does not follow its schema and says where; `scan_table` returns the readable part
+together with all problems, for `overread check`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from overread.tables._schemas import Schema, Type, schema_of
 
 @dataclass(frozen=True)
 class TableScan:
-    """A table as far as it could be read, and what is wrong with it."""
+    """The readable part of a table, and its problems."""
 
     frame: pd.DataFrame
     problems: list[Problem]
@@ -47,7 +47,7 @@ class TableScan:
 
 @dataclass(frozen=True)
 class HashedTable:
-    """A table, and the SHA-256 of the very bytes that it was read from."""
+    """A table, and the SHA-256 of the bytes that it was read from."""
 
     frame: pd.DataFrame
     sha256: str
@@ -79,7 +79,7 @@ def read_table(path: str | Path, kind: str) -> pd.DataFrame:
 
 
 def read_hashed_table(path: str | Path, kind: str | Schema) -> HashedTable:
-    """Read a table as `read_table` does, with the digest of what was read: the file may change at any moment."""
+    """Read a table as `read_table` does, with the digest of the bytes that were read: the file may change."""
     file, schema = _check_ending(Path(path)), schema_of(kind) if isinstance(kind, str) else kind
     content = read_table_bytes(file)
     scan = _scan_bytes(content, file, schema)
@@ -89,7 +89,7 @@ def read_hashed_table(path: str | Path, kind: str | Schema) -> HashedTable:
 
 
 def scan_table(path: str | Path, kind: str) -> TableScan:
-    """Read what can be read of a table and collect all cells that are not what the schema wants."""
+    """Read a table as far as possible and collect all cells that do not follow the schema."""
     return scan_file(Path(path), schema_of(kind))
 
 
@@ -99,9 +99,9 @@ def scan_file(path: Path, schema: Schema) -> TableScan:
 
 
 def _check_ending(path: Path) -> Path:
-    """Refuse a file that no table can be in, before it is opened."""
+    """Refuse a file that is not a table by its ending."""
     if path.suffix.lower() not in (".csv", ".parquet"):
-        raise TableError(f"{path}: a table ends in .csv or .parquet, not in {path.suffix!r}")
+        raise TableError(f"{path}: give a table that ends in .csv or .parquet, not {path.suffix!r}")
     return path
 
 
@@ -136,7 +136,7 @@ def check_header(header: Sequence[str], schema: Schema, path: Path) -> None:
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
         raise TableError(
-            f"{path}, row 1: column {', '.join(map(quote_cell, repeated))} is there twice (rename one)"
+            f"{path}, row 1: column {', '.join(map(quote_cell, repeated))} occurs twice (rename one)"
         )
     missing = [name for name in schema.required if name not in header]
     if not missing:
@@ -190,7 +190,7 @@ def _stored_series(column: pa.ChunkedArray, type_: Type) -> pd.Series[Any]:
 
 
 def check_stored(name: str, stored: pa.DataType, wanted: Type, path: Path) -> None:
-    """Refuse a Parquet column that is stored as another type; ids stored as numbers are no ids."""
+    """Refuse a Parquet column that is stored as another type; ids must not be stored as numbers."""
     if not STORED[wanted](stored):
         raise TableError(
             f"{path}, column {name}: stored as {stored}, not as {CELL_TYPES[wanted].description} (store ids as text, "
@@ -228,7 +228,7 @@ def unreadable_parquet(path: Path, error: Exception) -> TableError:
 
 
 def duplicated_rows(frame: pd.DataFrame, schema: Schema, file: str) -> Iterator[Problem]:
-    """Rows whose key another row has already; the columns in which the two differ are named."""
+    """Rows with the key of an earlier row; the message names the columns that differ."""
     key = list(schema.key)
     rows = np.flatnonzero(frame.duplicated(key, keep="first").to_numpy())
     if not len(rows):
@@ -253,10 +253,10 @@ def duplicated_rows(frame: pd.DataFrame, schema: Schema, file: str) -> Iterator[
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write a table, whole or not at all; the ending of the path chooses CSV or Parquet.
+    """Write a table atomically; the ending of the path chooses CSV or Parquet.
 
-    In CSV, numbers have the digits that give them back exactly, and text that a spreadsheet would run as a
-    formula is guarded (see `overread.tables._cells`). The frame's index is not written.
+    In CSV, numbers have enough digits to be read back exactly, and text that a spreadsheet would run as a formula is
+    guarded (see `overread.tables._cells`). The frame's index is not written.
     """
     return write_atomically(path, table_bytes(frame, Path(path)))
 

@@ -1,4 +1,4 @@
-"""What is wrong with a table, where, and what to do about it."""
+"""Problems of tables: what is wrong, where, and what to do."""
 
 import re
 import warnings
@@ -10,24 +10,23 @@ from overread.errors import LeakageError, TableError
 
 Severity = Literal["error", "warning", "leakage"]
 
-# What differs between problems of one kind: quoted names, and numbers.
+# Parts that differ between problems of one kind: quoted names and numbers.
 VALUE = re.compile(r"'[^']*'|[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a table.
+    """One problem of a table.
 
     Parameters
     ----------
     file : str
-        File, or the table's kind for a data frame that came from no file.
+        File, or the table's kind for a data frame without a file.
     row : int or None
-        Row as a spreadsheet counts: the header is row 1, the first record row 2. None where the whole table
-        is meant.
+        Row as in a spreadsheet: the header is row 1, the first record row 2. None for the whole table.
     column : str or None
-        Column, where one is to blame.
+        Column of the problem, if there is one.
     message : str
         What is wrong.
     remedy : str
@@ -69,13 +68,13 @@ def raise_for_errors(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def raise_or_warn(problems: Iterable[Problem]) -> None:
-    """Raise as `raise_for_errors` does; where there are only warnings, give one of each kind."""
+    """Raise as `raise_for_errors` does; if there are only warnings, give one warning per kind."""
     for remark in one_per_kind(raise_for_errors(problems)):
         warnings.warn(str(remark), stacklevel=3)
 
 
 def one_per_kind(problems: Iterable[Problem]) -> list[Problem]:
-    """Join problems that differ only in row, number and quoted name: the first of them, with the number of rows."""
+    """Combine problems that differ only in row, number and quoted name: the first one, with a count."""
     kinds: dict[tuple[str | None, ...], list[Problem]] = {}
     for problem in problems:
         kind = VALUE.sub("", problem.message)

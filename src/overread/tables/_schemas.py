@@ -21,7 +21,7 @@ class Column:
     Parameters
     ----------
     name : str
-        Its name; a length has its unit after it in files and in frames that are given or returned.
+        Name; names of lengths end in their unit in files and in public frames.
     type : {"id", "text", "number", "length", "count", "flag", "ids", "any"}
         ``id``: non-empty text. ``text``: text, may be empty. ``number``: floating point, NaN where empty.
         ``length``: a number, in the unit in which its name ends.
@@ -30,7 +30,7 @@ class Column:
     required : bool
         Whether the table is refused without it.
     meaning : str
-        What a cell says, for people: the page of tables in the docs is made of it.
+        Meaning of a cell, for people and the page of tables in the docs.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Schema:
     columns : tuple of Column
         In the order in which they are written.
     key : tuple of str
-        Columns that together name a row; no two rows may share them.
+        Columns that together identify a row.
     others : {"text", "number", "any"}
         How columns that the schema does not name are read.
     """
@@ -65,7 +65,7 @@ class Schema:
         return next((column.type for column in self.columns if column.name == name), self.others)
 
     def of_header(self, header: Iterable[str], place: str) -> Self:
-        """Return the schema of a table with these columns: lengths are numbers in the unit that their names tell."""
+        """Return the schema of a table with these columns: lengths are numbers in the unit of their names."""
         if not any(one.type == "length" for one in self.columns):
             return self
         unit = unit_of(header, place) or "mm"
@@ -82,12 +82,12 @@ class Schema:
 
 
 def _optional(name: str, type_: Type, meaning: str) -> Column:
-    """Column without which the table is still one."""
+    """Make an optional column."""
     return Column(name, type_, False, meaning)
 
 
 IMAGE = Column("image_id", "id", meaning="The image.")
-READER = Column("reader_id", "id", meaning="Who read it.")
+READER = Column("reader_id", "id", meaning="The reader.")
 CENTRE = (
     Column("x", "length", meaning="Centre, from the image's left edge."),
     Column("y", "length", meaning="Centre, from its top edge."),
@@ -101,15 +101,15 @@ ELLIPSE = (
 CANDIDATE = (IMAGE, Column("candidate_id", "id", meaning="The candidate; unique in its image."))
 IMAGES = (
     IMAGE,
-    _optional("patient_id", "text", "Whose it is; patients stay whole in every split."),
-    _optional("path", "text", "Its file, relative to the study's folder."),
-    _optional("mm_per_px_x", "number", "Width of a pixel."),
-    _optional("mm_per_px_y", "number", "Height of a pixel."),
-    _optional("width_px", "number", "Columns of pixels."),
-    _optional("height_px", "number", "Rows of pixels."),
-    _optional("split", "text", "training, validation or test, instead of a drawn division."),
+    _optional("patient_id", "text", "The patient; all images of a patient are in one split."),
+    _optional("path", "text", "Path of its file, relative to the study's folder."),
+    _optional("mm_per_px_x", "number", "Width of a pixel in mm."),
+    _optional("mm_per_px_y", "number", "Height of a pixel in mm."),
+    _optional("width_px", "number", "Width of the image in pixels."),
+    _optional("height_px", "number", "Height of the image in pixels."),
+    _optional("split", "text", "training, validation or test, instead of a random split."),
     _optional(
-        "different_from", "text", "Images, with ; between them, that look like it but are of other patients."
+        "different_from", "text", "Images, separated by ;, that look the same but are of other patients."
     ),
 )
 MARKS = (
@@ -117,8 +117,8 @@ MARKS = (
     READER,
     Column("mark_id", "id", meaning="The mark; unique in its image."),
     *ELLIPSE,
-    _optional("confidence", "number", "How sure the reader was, on a scale of your own."),
-    _optional("label", "text", "What the reader called it."),
+    _optional("confidence", "number", "The reader's confidence, on any scale."),
+    _optional("label", "text", "The reader's label."),
 )
 TRUTH = (
     IMAGE,
@@ -127,27 +127,31 @@ TRUTH = (
     Column("n_marks", "count", meaning="Marks that were merged into it."),
     Column("n_readers", "count", meaning="Readers who marked it."),
     Column("n_readings", "count", meaning="Readings of the image."),
-    Column("probability", "number", meaning="Soft label: how likely a reader is to mark it."),
-    Column("weight", "number", meaning="Weight in learning: readings over the most readings of any image."),
-    Column("golden", "flag", meaning="Whether two readers or more marked it."),
+    Column("probability", "number", meaning="Soft label: probability that the object is real."),
+    Column(
+        "weight",
+        "number",
+        meaning="Weight in training: readings over the most readings of any image.",
+    ),
+    Column("golden", "flag", meaning="Whether it is a consensus object, marked by two or more readers."),
     Column("mark_ids", "ids", meaning="The marks."),
-    _optional("mark_iou", "number", "Mean IoU of the marks with the ellipse, where that is their mean."),
+    _optional("mark_iou", "number", "Mean IoU of the marks with the ellipse, if that is their mean."),
     _optional(
         "mark_distance",
         "number",
-        "Root mean square distance of the marks' centres from its own, over its diameter.",
+        "Root mean square distance of the marks' centres from its centre, over its diameter.",
     ),
-    _optional("nested_mark_ids", "ids", "Smaller marks inside, where they vote too."),
-    _optional("label", "text", "Their label, where labels are merged apart."),
+    _optional("nested_mark_ids", "ids", "Nested marks that also count as votes."),
+    _optional("label", "text", "Label of the marks, if labels are merged separately."),
 )
 CANDIDATES = (
     *CANDIDATE,
     *CENTRE,
-    Column("radius", "length", meaning="Radius of the circle that stands for it."),
-    _optional("response", "number", "How strongly the finder answered."),
-    # Of the detections that ``overread detect`` writes, which are candidates too.
-    _optional("image", "text", "File, in what `overread detect` writes."),
-    _optional("shown", "flag", "Whether `overread detect` shows it."),
+    Column("radius", "length", meaning="Radius of the candidate's circle."),
+    _optional("response", "number", "Response of the finder."),
+    # Columns of the detections of ``overread detect``, which are candidates too.
+    _optional("image", "text", "File of the image, in detections of `overread detect`."),
+    _optional("shown", "flag", "Whether `overread detect` shows the candidate."),
 )
 
 SCHEMAS: dict[str, Schema] = {

@@ -1,8 +1,8 @@
-"""Spreadsheets as people keep them, as text: CSV with any separator and encoding of Excel, and XLSX.
+"""Read spreadsheets as text: CSV with any separator and encoding of Excel, and XLSX.
 
-Our own tables are read by `overread.tables._cells`, which guesses nothing. Here the separator is the one that
-gives every row as many cells as the header, and text that is not UTF-8 is taken for Windows-1252, which Excel writes;
-both are said in the notes.
+Overread's tables are read by `overread.tables._cells`, which guesses nothing. Here the separator is the one that gives
+every row as many cells as the header, and text that is not UTF-8 is read as Windows-1252, which Excel writes; the notes
+report both.
 """
 
 import csv
@@ -25,18 +25,18 @@ EXCEL_ENDINGS = (".xlsx", ".xlsm")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # As for other tools' files (marks.formats): far beyond any table of marks.
 LARGEST_BYTES = 1 << 29
-# As many rows as a sheet of Excel can have; so many cells take about 500 MB. Gaps are filled with empty rows.
+# Most rows of a sheet in Excel; most cells, which take about 500 MB. Gaps are filled with empty rows.
 MOST_ROWS, MOST_CELLS = 1_048_576, 5_000_000
-# The strings that the cells of a workbook share are read whole, at 12 s and 150 MB for a million short ones (measured).
+# The shared strings of a workbook are read at once: 12 s and 150 MB for a million short ones (measured).
 STRINGS, MOST_STRING_BYTES = "sharedstrings.xml", 1 << 26
-# Stands for a cell whose formula has no stored value; no cell of a workbook can hold the first character.
+# Marks a cell whose formula has no stored value; no cell of a workbook can contain the first character.
 NO_VALUE = "\0formula"
-# Programs that write formulas without computing them ask for it so; what they store as values (0, or nothing) is none.
+# Set by programs that write formulas without computing them; their stored values (0, or nothing) do not count.
 NOT_COMPUTED = re.compile(rb"""fullCalcOnLoad\s*=\s*["'](?:1|true)["']""")
 
 
 class NumberText(str):
-    """Text of a cell that a workbook stores as a number: a point in it stands before decimals."""
+    """Text of a cell that a workbook stores as a number: a point in it separates decimals."""
 
     __slots__ = ()
 
@@ -48,13 +48,13 @@ class Sheet:
     Parameters
     ----------
     header : tuple of str
-        Names of the columns, without spaces around them.
+        Names of the columns, without spaces at their ends.
     rows : tuple of tuple of str
         Records without empty ones; all are as long as the header.
     numbers : tuple of int
-        Row of each record as a spreadsheet counts; the file's first row is 1.
+        Row of each record in the spreadsheet; the first row is 1.
     notes : tuple of str
-        What was found out about the file, in words.
+        Notes on the interpretation of the file.
     source : str
         The file, for messages.
     """
@@ -66,7 +66,7 @@ class Sheet:
     source: str = "the table"
 
     def column(self, name: str) -> list[str]:
-        """Cells of one column; a formula whose value the file does not hold is a `TableError`."""
+        """Cells of one column; a formula without a stored value is a `TableError`."""
         place = self.header.index(name)
         cells = [row[place] for row in self.rows]
         if NO_VALUE in cells:
@@ -74,7 +74,7 @@ class Sheet:
             raise TableError(
                 f"{self.source}, row {row}, column {name}: the formula has no stored value"
                 f"{f' ({n} such cells in this column)' if n > 1 else ''} (open the file in a spreadsheet program and "
-                "save it, or write the numbers themselves)"
+                "save it, or write numbers instead)"
             )
         return cells
 
@@ -87,7 +87,7 @@ def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
     if ending in (".xls", ".ods"):
         raise TableError(f"{path}: {ending} files are not read (save it as .xlsx or as CSV)")
     if sheet is not None:
-        raise TableError(f"{path}: only .xlsx files have sheets (leave --sheet out)")
+        raise TableError(f"{path}: only .xlsx files have sheets (remove --sheet)")
     return _table_of(*_text_rows(path), path)
 
 
@@ -106,11 +106,11 @@ def _table_of(rows: Iterable[Sequence[str]], notes: Sequence[str], path: Path) -
     if NO_VALUE in header:
         raise TableError(
             f"{path}, row {first}: the name of column {header.index(NO_VALUE) + 1} is a formula without a stored value "
-            "(write the name itself)"
+            "(write the name as text)"
         )
     repeated = sorted({name for name in header if name and header.count(name) > 1})
     if repeated:
-        raise TableError(f"{path}, row {first}: the column {repeated[0]!r} is there twice (rename one)")
+        raise TableError(f"{path}, row {first}: the column {repeated[0]!r} occurs twice (rename one)")
     width = len(header)
     for number, record in records:
         if any(record[width:]):
@@ -141,7 +141,7 @@ def _text_rows(path: Path) -> tuple[list[list[str]], list[str]]:
 
 
 def _uneven_text(widths: dict[str, list[int]]) -> str:
-    """Say why no separator makes a table: the row that differs under the one that fits the header best."""
+    """Explain why no separator makes a table, by the first uneven row under the best separator."""
     name = max(widths, key=lambda key: widths[key][0] if widths[key] else 0)
     numbers = widths[name]
     if not numbers or numbers[0] < 2:
@@ -149,12 +149,12 @@ def _uneven_text(widths: dict[str, list[int]]) -> str:
     row = next((place for place, n in enumerate(numbers, start=1) if n not in (0, numbers[0])), 1)
     return (
         f"row {row} has {numbers[row - 1]} cells where the header has {numbers[0]} separated by {name} "
-        "(cut in mid-line, or a cell that needs quotes?)"
+        "(is the file truncated, or does a cell need quotes?)"
     )
 
 
 def _split_text(text: str, separator: str) -> list[list[str]]:
-    """Cells with one separator; none where quotes are broken."""
+    """Cells with one separator; empty if quotes are broken."""
     try:
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error:
@@ -162,7 +162,7 @@ def _split_text(text: str, separator: str) -> list[list[str]]:
 
 
 def decode(path: Path) -> tuple[str, list[str]]:
-    """Text of a file, and a note where it is not UTF-8."""
+    """Text of a file, and a note if it is not UTF-8."""
     try:
         raw = read_capped(
             path, LARGEST_BYTES, lambda _: TableError(f"{path}: more than {LARGEST_BYTES >> 20} MB")
@@ -183,18 +183,18 @@ def _decode_bytes(raw: bytes, path: Path) -> tuple[str, list[str]]:
         return raw.decode("utf-8-sig"), []
     except UnicodeDecodeError as error:
         if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise TableError(f"{path}: UTF-16 text that is damaged (save it as CSV UTF-8)") from error
+            raise TableError(f"{path}: damaged UTF-16 text (save it as CSV UTF-8)") from error
     try:
-        return raw.decode("cp1252"), ["not UTF-8: taken for Windows-1252 text"]
+        return raw.decode("cp1252"), ["not UTF-8, read as Windows-1252 text"]
     except UnicodeDecodeError as error:
         row = raw.count(b"\n", 0, error.start) + 1
         raise TableError(
-            f"{path}, row {row}: neither UTF-8 nor Windows-1252 (save it as CSV UTF-8)"
+            f"{path}, row {row}: neither UTF-8 nor Windows-1252 text (save it as CSV UTF-8)"
         ) from error
 
 
 def _excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str]]:
-    """Rows of a workbook's sheet, and a note on which."""
+    """Rows of a workbook's sheet, and a note with its name."""
     import openpyxl
 
     computed = _check_archive(path)
@@ -217,7 +217,7 @@ def _excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[st
     filled = [name for name, rows in tables.items() if any(any(row) for row in rows)]
     if sheet is None and len(filled) > 1:
         raise TableError(
-            f"{path}: several sheets hold something: {', '.join(filled)} (name one with --sheet)"
+            f"{path}: several sheets have content: {', '.join(filled)} (choose one with --sheet)"
         )
     name = sheet if sheet is not None else next(iter(filled), "")
     if name not in tables:
@@ -228,7 +228,7 @@ def _excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[st
 
 
 def _bounded_rows(sheet: Any, path: Path) -> list[list[str]]:
-    """Rows of a sheet as they are stored, not as it says how many; a sheet larger than any table is refused."""
+    """Read the stored rows of a sheet, whatever number it states; a sheet larger than any table is refused."""
     sheet.reset_dimensions()
     rows: list[list[str]] = []
     n_cells = 0
@@ -236,17 +236,17 @@ def _bounded_rows(sheet: Any, path: Path) -> list[list[str]]:
         n_cells += len(row)
         if len(rows) >= MOST_ROWS or n_cells > MOST_CELLS:
             raise TableError(
-                f"{path}, sheet {sheet.title!r}: more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells, empty ones "
-                "between them counted (save the part that is filled, or save it as CSV)"
+                f"{path}, sheet {sheet.title!r}: more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells, with empty ones "
+                "between them (save only the filled part, or save it as CSV)"
             )
         rows.append([_cell_text(value) for value in row])
     return rows
 
 
 def _with_formulas(rows: list[list[str]], sheet: Any, path: Path, *, computed: bool) -> list[list[str]]:
-    """Put `NO_VALUE` where a formula has no stored value, and refuse a row or a cell that is there twice.
+    """Put `NO_VALUE` where a formula has no stored value, and refuse a repeated row or cell.
 
-    openpyxl gives nothing for such a formula, and drops rows that do not come after the one before.
+    openpyxl returns nothing for such a formula, and drops rows that are out of order.
     """
     from openpyxl.utils import coordinate_to_tuple
 
@@ -281,13 +281,13 @@ def _with_formulas(rows: list[list[str]], sheet: Any, path: Path, *, computed: b
 def _lacks_value(cell: Any, *, computed: bool) -> bool:
     """Whether a cell of the XML has a formula and no stored value."""
     parts = {child.tag.rpartition("}")[2]: child.text or "" for child in cell}
-    # A formula that gives an empty text is of the type str, and has been computed.
+    # A formula with an empty text as its value has the type str and was computed.
     known = parts.get("v") or ("v" in parts and cell.get("t") == "str")
     return "f" in parts and not (computed and known)
 
 
 def _check_archive(path: Path) -> bool:
-    """Refuse what is no workbook, or unpacks to more than any table; tell whether its formulas have been computed."""
+    """Refuse an invalid or too large workbook; return whether its formulas have been computed."""
     try:
         with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
@@ -306,7 +306,7 @@ def _check_archive(path: Path) -> bool:
 
 
 def _cell_text(value: Any) -> str:
-    """Cell of a workbook as text; a whole number has no point, whatever type the file stores."""
+    """Cell of a workbook as text; a whole number has no point, for any stored type."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():

@@ -1,4 +1,4 @@
-"""Names that are one in two spellings, or that only look like one: readers and images go by what people typed."""
+"""Compare names that people typed: two spellings of one name, or names that look alike."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ LOOK_ALIKE = str.maketrans(
 
 
 def visible_text(name: str) -> str:
-    """Name with composed accents (NFC), and without characters that show nothing (Unicode's category Cf)."""
+    """Name with composed accents (NFC) and without invisible characters (Unicode's category Cf)."""
     if name.isascii():
         return name
     shown = "".join(sign for sign in name if unicodedata.category(sign) != "Cf")
@@ -19,12 +19,12 @@ def visible_text(name: str) -> str:
 
 
 def same_name(name: str) -> str:
-    """Key that names share which are the same but for their coding: also 1, 1.0 and 01, and wide letters."""
+    """Key that names share if they differ only in coding: also 1, 1.0 and 01, and wide letters."""
     text = unicodedata.normalize("NFKC", visible_text(name)).strip()
     number = WHOLE_NUMBER.fullmatch(text)
     return number[1] if number else text
 
 
 def likeness_of(name: str) -> str:
-    """Key that names share which differ only in capitals, spaces or letters of another script that look the same."""
+    """Key that names share if they differ only in capitals, spaces or similar letters of another script."""
     return "".join(same_name(name).translate(LOOK_ALIKE).casefold().split())

@@ -1,8 +1,7 @@
 """Units of lengths: millimetres, pixels, or per cent of an image's width.
 
-A column of lengths says its unit at the end of its name, in files and in the frames that public functions take and
-return: ``x_mm``, ``x_px``, ``x_percent``. Inside the package the names are plain (``x``), and whoever holds the frame
-knows its unit.
+The name of a column of lengths ends in its unit, in files and in public frames: ``x_mm``, ``x_px``, ``x_percent``.
+Inside the package the names are plain (``x``), and the code keeps the unit separately.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ Floats = NDArray[np.float64]
 LengthUnit = Literal["mm", "px", "percent"]
 
 UNIT_WORDS = {"mm": "mm", "px": "px", "percent": "% of the width"}
-"""Units as they are written at an axis."""
+"""Units for the labels of axes."""
 LENGTHS = ("x", "y", "semi_major", "semi_minor", "radius", "diameter")
 """Columns of lengths, by their plain names."""
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 ENDINGS: dict[str, tuple[str, LengthUnit]] = {
     f"{name}_{unit}": (name, unit) for name in LENGTHS for unit in get_args(LengthUnit)
 }
-# Sides of a pixel that differ by less are one: rounding in a table explains it.
+# Sides of a pixel that differ by less are equal: rounding in a table explains it.
 SQUARE_WITHIN = 0.01
 
 
@@ -38,7 +37,7 @@ def unit_of(columns: Iterable[str], place: str = "the table") -> LengthUnit | No
     for name in found:
         if ENDINGS[name][1] != ENDINGS[found[0]][1]:
             raise TableError(
-                f"{place}: columns {found[0]} and {name}: lengths in two units (give all lengths of a table in one)"
+                f"{place}: columns {found[0]} and {name}: lengths in two units (use one unit in a table)"
             )
     return ENDINGS[found[0]][1] if found else None
 
@@ -52,7 +51,7 @@ def plain(
     if named_unit is None:
         if unit is None and bare:
             raise TableError(
-                f"{place}: column {bare[0]}: nothing says the unit (name it {bare[0]}_mm, {bare[0]}_px or "
+                f"{place}: column {bare[0]}: has no unit (name it {bare[0]}_mm, {bare[0]}_px or "
                 f"{bare[0]}_percent, or give unit=)"
             )
         return frame, unit or "mm"
@@ -62,7 +61,7 @@ def plain(
             f"{place}: columns {bare[0]} and {ended}: give all lengths of a table with their unit, or none"
         )
     if unit not in (None, named_unit):
-        raise TableError(f"{place}: column {ended}: lengths in {named_unit}, where {unit} is asked for")
+        raise TableError(f"{place}: column {ended}: lengths are in {named_unit}, but {unit} is needed")
     return frame.rename(columns={name: plain_name for name, (plain_name, _) in ENDINGS.items()}), named_unit
 
 
@@ -77,18 +76,18 @@ def named(frame: pd.DataFrame, unit: LengthUnit) -> pd.DataFrame:
 
 
 def check_sizes(images: pd.DataFrame, file: Path) -> None:
-    """Refuse an images table from which lengths in pixels or per cent cannot be counted."""
+    """Refuse an images table that does not allow lengths in pixels or per cent."""
     widths = images["width_px"].to_numpy(np.float64) if "width_px" in images else np.full(len(images), np.nan)
     empty = np.flatnonzero(np.isnan(widths))
     if len(empty):
         raise TableError(
-            f"{file}, row {empty[0] + 2}, column width_px: is empty, and [units] needs the size of every image"
+            f"{file}, row {empty[0] + 2}, column width_px: is empty, but [units] needs the size of every image"
             f" (overread init {file.parent} writes it)"
         )
     uneven = _find_uneven(images)
     if len(uneven):
         raise TableError(
-            f"{file}, row {uneven[0] + 2}, column {SPACING[1]}: pixels are not square, so that lengths cannot be"
+            f"{file}, row {uneven[0] + 2}, column {SPACING[1]}: pixels are not square, so lengths cannot be"
             ' counted in them (use [units] unit = "mm")'
         )
 
@@ -102,7 +101,7 @@ def _find_uneven(images: pd.DataFrame) -> NDArray[np.intp]:
 
 
 def pixel_sides(images: pd.DataFrame, unit: LengthUnit) -> Floats:
-    """Return the side of a pixel of each image in a unit; NaN where the images table does not tell it."""
+    """Return the side of a pixel of each image in a unit; NaN if the images table does not state it."""
     if unit == "px":
         return np.ones(len(images))
     name = SPACING[0] if unit == "mm" else "width_px"
@@ -132,9 +131,9 @@ def convert_lengths(
             name for one, name in (("mm", "mm_per_px_x"), ("percent", "width_px")) if one in (own, unit)
         )
         raise TableError(
-            f"{place}, row {unknown[0] + 2}, column x_{own}: lengths are in {own} and wanted in {unit}, and the images "
-            f"table has no {needed} of image {found['image_id'].iloc[unknown[0]]!r} (give it; or name the columns "
-            f'x_{unit} and so on if they are in {unit} already; a study in {own} says [units] unit = "{own}")'
+            f"{place}, row {unknown[0] + 2}, column x_{own}: lengths are in {own} but needed in {unit}, and the images "
+            f"table has no {needed} of image {found['image_id'].iloc[unknown[0]]!r} (add it; or name the columns "
+            f'x_{unit} and so on if they are in {unit}; for a study in {own} set [units] unit = "{own}")'
         )
     return scale_lengths(found, factors)
 

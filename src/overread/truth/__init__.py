@@ -1,6 +1,6 @@
-"""Marks of many readers -> ground-truth objects with soft labels; reader statistics; what hits what.
+"""From marks of several readers to objects with soft labels; reader statistics; hit rules.
 
-Only the options are imported at once: the commands show them in their help, which needs no pandas.
+Only the options are imported at once, because the commands' help shows them and needs no pandas.
 """
 
 import lazy_loader

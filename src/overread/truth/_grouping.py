@@ -1,8 +1,8 @@
-"""Grouping rules: ways to decide which marks of an image stand for one object.
+"""Grouping rules: ways to decide which marks of an image mean the same object.
 
-A rule is a `GroupingRule`: a function from marks and their overlaps to groups, the option that is its threshold, and
-the outline that its objects have unless the options say otherwise. Another package adds one by an entry point of the
-group ``overread.grouping_rules``, named as the rule.
+A rule is a `GroupingRule`: a function from marks and their overlaps to groups, the option with its threshold, and the
+default outline of its objects. Another package adds one by an entry point of the group ``overread.grouping_rules`` with
+the name of the rule.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "overread.grouping_rules"
 OWN = ("star", "components", "dbscan", "fusion", "linkage")
-"""Names of the package's own rules, which `overread.truth._rules` holds: they need numba, these names do not."""
+"""Names of the built-in rules in `overread.truth._rules`, which is imported later because it needs numba."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class GroupingRule:
         Function of the marks, their overlapping pairs and the options; returns the group of each mark, from 0.
         Marks of different `MarkArrays.group` never share one.
     threshold
-        Option that `threshold_curve` varies: the larger, the fewer marks are joined. None: the rule has no such option.
+        Option that `threshold_curve` varies: a larger value joins fewer marks. None: the rule has no threshold.
     outline
-        Outline of the objects where the options name none: "representative" or "mean".
+        Default outline of the objects: "representative" or "mean".
     uses_pairs
-        Whether `group` looks at the pairs; it gets none otherwise, and finding them takes most of the time.
+        Whether `group` uses the pairs; otherwise they are not computed, which saves most of the time.
     """
 
     name: str
@@ -54,7 +54,7 @@ class GroupingRule:
 
 
 def list_rules() -> list[str]:
-    """Names of all grouping rules, the package's own first."""
+    """Names of all grouping rules, built-in ones first."""
     return [*OWN, *sorted({one.name for one in entry_points(group=ENTRY_POINTS)} - {*OWN})]
 
 
@@ -74,11 +74,13 @@ def find_rule(name: str) -> GroupingRule:
         return next(rule for rule in RULES if rule.name == name)
     rule: GroupingRule = entry_points(group=ENTRY_POINTS)[name].load()
     if rule.name != name:
-        raise InvalidInputError(f"the grouping rule {name!r} calls itself {rule.name!r}; give both one name")
+        raise InvalidInputError(
+            f"the grouping rule {name!r} has the name {rule.name!r}. Use the same name for both."
+        )
     return rule
 
 
 def require_rule(name: str) -> None:
-    """Refuse a name that no grouping rule has; nothing is loaded."""
+    """Refuse an unknown name of a grouping rule without loading rules."""
     if name not in OWN and name not in list_rules():
         raise InvalidInputError(f"method {name!r} does not exist; use {' or '.join(list_rules())}")

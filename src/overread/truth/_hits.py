@@ -1,7 +1,7 @@
-"""The one rule of what hits what between candidates and ground-truth objects.
+"""Hit rules: when a candidate hits an object.
 
-Bags and FROC curves both ask it, so that training and scoring agree on what a detection is. A rule is one small class;
-settings and commands name rules by the registry. `docs/how-to/add_a_hit_rule.md` adds one.
+Bags and FROC curves use the same rules, so that training and scoring agree. A rule is one small class; settings and
+commands find rules in the registry. `docs/how-to/add_a_hit_rule.md` adds one.
 """
 
 import sys
@@ -21,15 +21,15 @@ from overread.truth._kernels import near_pairs
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-# Reaches are a little more than exact, so that rounding never drops a hit on the rim.
+# Reaches are slightly enlarged, so that rounding never drops a hit on the rim.
 SLACK = 1.0 + 1e-9
-# A lung is some 250 mm high: a hit farther away, or by an ellipse ten times as large, is no hit. Set by judgement.
+# A lung is some 250 mm high: larger distances or scales above ten are mistakes. Set by judgement.
 LARGEST_MM, LARGEST_SCALE = 100.0, 10.0
 
 
 @dataclass(frozen=True)
 class RuleParameter:
-    """A number that a rule takes; ``default`` is None where there is none, ``example`` is a usual value."""
+    """A parameter of a rule; ``default`` is None without a default, ``example`` is a usual value."""
 
     name: str
     default: float | None
@@ -44,9 +44,9 @@ def rule_parameter(
     example: float | None = None,
     default_mm: float | None = None,
 ) -> Any:
-    """Field of a rule with the sentence that settings and commands show; without a default it must be given.
+    """Field of a rule with its help text; without a default it is required.
 
-    A length whose usual value is one in mm has ``default_mm``: None stands for it, and has to be a number in px.
+    A length with a default in mm has ``default_mm``, for which None stands; in px it is required.
     """
     kept = MISSING if default is None and default_mm is None else default
     shown = next((value for value in (example, default, default_mm) if value is not None), None)
@@ -68,22 +68,22 @@ def _require_length(name: str, value: float, unit: LengthUnit | None) -> None:
 
 @dataclass(frozen=True)
 class HitRule(ABC):
-    """When a candidate hits a ground-truth object (GT) of the same image.
+    """When a candidate hits an object (GT) of the same image.
 
-    Candidates come as rows of the columns that the rule asks for, GTs as rows x, y, a, b, angle with a >= b.
+    Candidates are rows of the columns that the rule needs, GTs are rows x, y, a, b, angle with a >= b.
 
     Attributes
     ----------
     name
-        By which settings and commands call the rule.
+        Name of the rule in settings and commands.
     kind
-        By which fingerprints and locked operating points call it; the same for rules that differ in defaults only.
+        Name in fingerprints and locked operating points; the same for rules that differ only in defaults.
     columns
-        What the rule needs of a candidate; x and y come first.
+        Columns of a candidate that the rule needs; x and y come first.
     sentence
-        What the rule says, for help and settings.
+        Description for help and settings.
     unit
-        Of its lengths; None: that of the tables.
+        Unit of its lengths; None: that of the tables.
     """
 
     name: ClassVar[str]
@@ -94,12 +94,12 @@ class HitRule(ABC):
     unit: LengthUnit | None = field(default=None, kw_only=True)
 
     def in_unit(self, unit: LengthUnit) -> Self:
-        """Return the rule for tables in a unit, with the usual lengths filled in.
+        """Return the rule for tables in a unit, with default lengths filled in.
 
         Raises
         ------
         InvalidInputError
-            If a length is not given whose usual value is one in mm, and the unit is not mm; or the rule is in another.
+            If a length with a default in mm is not given and the unit is not mm; or if the rule is in another unit.
         """
         _require(self.unit in (None, unit), f"its lengths are in {self.unit}, those of the tables in {unit}")
         missing = {
@@ -113,7 +113,7 @@ class HitRule(ABC):
 
     @abstractmethod
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Radii around candidates and GTs; where the centres are farther apart than their sum, nothing hits."""
+        """Radii around candidates and GTs; centres farther apart than their sum never hit."""
 
     @abstractmethod
     def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
@@ -121,12 +121,12 @@ class HitRule(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Text of the rule for a caption."""
+        """Describe the rule for a caption."""
 
 
 @dataclass(frozen=True)
 class EllipseHit(HitRule):
-    """The candidate's centre lies in the GT's ellipse.
+    """Hit if the candidate's centre lies in the GT's ellipse.
 
     The ellipse's semi-axes are first multiplied by ``scale``, then raised to at least ``min_semi_axis``, then
     widened by ``margin``.
@@ -137,11 +137,11 @@ class EllipseHit(HitRule):
     sentence = "the centre lies in the GT's ellipse, semi-axes at least 5 mm"
 
     scale: float = rule_parameter("Factor of the GT's semi-axes.", 1.0)
-    # Set by judgement; what it costs in luck is measured by `overread.froc.chance_level`.
+    # Set by judgement; `overread.froc.chance_level` measures hits by chance.
     min_semi_axis: float | None = rule_parameter(
         "Least semi-axis of the GT, after the factor.", default_mm=5.0
     )
-    margin: float = rule_parameter("Widens the GT's semi-axes, after all else.", 0.0)
+    margin: float = rule_parameter("Margin added to the GT's semi-axes, after the minimum.", 0.0)
 
     def __post_init__(self) -> None:
         _require(0.0 < self.scale <= LARGEST_SCALE, f"scale must be above 0 and at most 10, not {self.scale}")
@@ -150,12 +150,12 @@ class EllipseHit(HitRule):
                 _require_length(name, value, self.unit)
 
     def semi_axes(self, ellipses: FloatArray) -> FloatArray:
-        """Semi-axes that are tested."""
+        """Semi-axes used for the test."""
         assert self.min_semi_axis is not None, "a rule in a unit"
         return np.asarray(np.maximum(self.scale * ellipses[:, 2:4], self.min_semi_axis) + self.margin)
 
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Nothing around a candidate, the longer semi-axis around a GT."""
+        """Zero around a candidate, the longer semi-axis around a GT."""
         return np.zeros(len(points)), self.semi_axes(ellipses).max(axis=1, initial=0.0) * SLACK
 
     def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
@@ -168,7 +168,7 @@ class EllipseHit(HitRule):
         return np.asarray(along**2 + across**2 <= 1.0)
 
     def describe(self) -> str:
-        """Say which semi-axes are tested."""
+        """Describe the semi-axes used for the test."""
         axes = "" if self.scale == 1.0 else f" times {self.scale:g}"
         rule = self.in_unit(self.unit or "mm")
         word = UNIT_WORDS[self.unit or "mm"]
@@ -178,7 +178,7 @@ class EllipseHit(HitRule):
 
 @dataclass(frozen=True)
 class StrictEllipseHit(EllipseHit):
-    """The same with other defaults: semi-axes halved, at least 4 mm."""
+    """As `EllipseHit`, with semi-axes halved and at least 4 mm by default."""
 
     name = "strict"
     sentence = "the same with semi-axes halved, at least 4 mm"
@@ -192,7 +192,7 @@ class StrictEllipseHit(EllipseHit):
 
 @dataclass(frozen=True)
 class DistanceHit(HitRule):
-    """The centres are at most ``max_distance`` apart."""
+    """Hit if the centres are at most ``max_distance`` apart."""
 
     name = "distance"
     kind = "distance"
@@ -206,7 +206,7 @@ class DistanceHit(HitRule):
         _require_length("max_distance", limit, self.unit)
 
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Nothing around a candidate, the distance around a GT."""
+        """Zero around a candidate, the distance around a GT."""
         return np.zeros(len(points)), np.full(len(ellipses), self.max_distance * SLACK)
 
     def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
@@ -215,7 +215,7 @@ class DistanceHit(HitRule):
         return np.asarray(np.hypot(dx, dy) <= self.max_distance)
 
     def describe(self) -> str:
-        """Say how near the centres have to be."""
+        """Describe the largest distance of the centres."""
         return f"centre at most {self.max_distance:g} {UNIT_WORDS[self.unit or 'mm']} from the GT's centre"
 
 
@@ -223,7 +223,7 @@ class DistanceHit(HitRule):
 class OverlapHit(HitRule):
     """S_ij / max(S_i, S_j) > ``min_overlap``: the paper's normalized intersection (section 2.1).
 
-    S_i is the candidate's disc, S_j the GT's ellipse, S_ij what they share.
+    S_i is the candidate's disc, S_j the GT's ellipse, S_ij their overlap.
     """
 
     name = "overlap"
@@ -232,7 +232,7 @@ class OverlapHit(HitRule):
     sentence = "the shared area over the larger one is above min_overlap"
 
     min_overlap: float = rule_parameter(
-        "Share of the larger area that has to be exceeded; in [0, 1).", example=0.2
+        "The shared area must exceed this share of the larger area; in [0, 1).", example=0.2
     )
 
     def __post_init__(self) -> None:
@@ -256,18 +256,18 @@ class OverlapHit(HitRule):
         return np.asarray(overlap_areas(discs, ellipses) > self.min_overlap * larger)
 
     def describe(self) -> str:
-        """Say how much has to be shared."""
+        """Describe the least overlap."""
         return f"overlap over the larger area above {self.min_overlap:g}"
 
 
 HIT_RULES: dict[str, type[HitRule]] = {
     rule.name: rule for rule in (EllipseHit, StrictEllipseHit, DistanceHit, OverlapHit)
 }
-"""Every rule by its name, in the order in which help shows them."""
+"""Every rule by its name, in the order of the help."""
 
 
 def hit_rule_parameters() -> dict[str, tuple[RuleParameter, ...]]:
-    """Parameters of every rule by its name: settings and commands are made from this."""
+    """Parameters of every rule by its name, for settings and commands."""
     return {
         name: tuple(
             RuleParameter(
@@ -284,12 +284,12 @@ def hit_rule_parameters() -> dict[str, tuple[RuleParameter, ...]]:
 
 
 def make_hit_rule(name: str, **parameters: float | None) -> HitRule:
-    """Make a rule by its name; a parameter that is None has the rule's own default.
+    """Make a rule by its name; a parameter that is None has the rule's default.
 
     Raises
     ------
     InvalidInputError
-        For a rule that does not exist, a parameter of another rule, one that is missing, or a value out of range.
+        For an unknown rule, a parameter of another rule, a missing parameter, or a value out of range.
     """
     if name not in HIT_RULES:
         *others, last = HIT_RULES
@@ -321,20 +321,20 @@ def candidate_hits(
     Parameters
     ----------
     candidates
-        image_id, and the columns that the rule asks for: x_mm, y_mm, and radius_mm for "overlap" (or _px, _percent).
+        image_id, and the columns that the rule needs: x_mm, y_mm, and radius_mm for "overlap" (or _px, _percent).
     truth
         Columns image_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg, in the same unit.
     rule
-        What counts as a hit; of tables in px or percent it needs its least semi-axis in that unit.
+        The hit rule; for tables in px or percent its least semi-axis is required in that unit.
     unit
-        Unit of lengths with plain names; None: their names end in it, or the rule says it.
+        Unit of lengths with plain names; None: from their names, or from the rule.
 
     Returns
     -------
     DataFrame
-        candidate_row, truth_row: positions (not index labels) in the two tables, sorted by both;
-        distance: distance of the centres over the GT's equal-area diameter 2 sqrt(a b), by which a candidate
-        on two GTs goes to the nearer.
+        candidate_row, truth_row: positions (not index labels) in the two tables, sorted by both; distance: distance of
+        the centres over the GT's equal-area diameter 2 sqrt(a b), by which a candidate on two GTs is assigned to the
+        nearer.
     """
     candidates, truth, unit = plain_pair(candidates, truth, unit or rule.unit)
     rule = rule.in_unit(unit)
@@ -379,7 +379,7 @@ def pairs_within_reach(
     other_points: FloatArray,
     other_reach: FloatArray,
 ) -> tuple[IntArray, IntArray]:
-    """Row numbers of the pairs of one group (equal code) not farther apart than the sum of their reaches."""
+    """Row numbers of the pairs within a group (equal code) no farther apart than the sum of their reaches."""
     n_groups = 1 + max(codes.max(initial=-1), other_codes.max(initial=-1))
     order, other_order = np.argsort(codes, kind="stable"), np.argsort(other_codes, kind="stable")
     groups = np.arange(n_groups + 1)

@@ -24,7 +24,7 @@ def near_pairs(
     """Pairs (row, other row) of one group whose distance is at most the sum of their reaches.
 
     Rows of both tables are sorted by group; group g has the rows starts[g] to starts[g + 1]. Within a group the other
-    rows are visited by rising x, from the first to the last that a row can reach: not all of them.
+    rows are visited by increasing x, only from the first to the last that a row can reach.
     """
     n_groups = len(starts) - 1
     order, along = np.empty(len(other_points), np.int64), np.empty(len(other_points))
@@ -42,7 +42,7 @@ def near_pairs(
             low, high = other_starts[group], other_starts[group + 1]
             for i in range(starts[group], starts[group + 1]):
                 x, far, first = points[i, 0], reach[i] + widest[group], found
-                far += 1e-9 * (abs(x) + far)  # rounding must not lose a pair that touches
+                far += 1e-9 * (abs(x) + far)  # rounding must not lose a touching pair
                 for place in range(low + np.searchsorted(along[low:high], x - far), high):
                     if along[place] > x + far:
                         break
@@ -62,7 +62,7 @@ def near_pairs(
 
 @kernel
 def star_groups(order: IntArray, starts: IntArray, neighbours: IntArray) -> IntArray:
-    """Group of each row: rows in `order` seed a group with their neighbours that have none yet."""
+    """Group of each row: rows in `order` seed a group with their neighbours that have no group yet."""
     groups = np.full(len(order), -1, np.int64)
     found = 0
     for seed in order:
@@ -108,11 +108,11 @@ def fuse_groups(
 ) -> IntArray:
     """Group of each row; rows come sorted by image, then in the order of joining.
 
-    A reader joins a group once; equal codes below 0 do not count as one reader.
+    A reader joins a group once; codes below 0 never count as the same reader.
     """
     n = len(ellipses)
     groups, sums, means = np.full(n, -1, np.int64), np.zeros((n, 6)), np.zeros((n, 5))
-    # Rows of one reader and image are a chain, from the latest back; taken[group] is the last row that may not join.
+    # Rows of one reader and image form a chain from the latest back; taken[group] is the last row that may not join.
     n_readers = max(readers.max(), 0) + 1 if n else 1
     latest, before, taken = (
         np.full(n_readers, -1, np.int64),
@@ -149,7 +149,7 @@ def fuse_groups(
 
 @kernel
 def _find_best(similar: FloatArray, alive: NDArray[np.bool_], row: int) -> int:
-    """Return the row that is most similar to a row, the first of several; the row itself where none is alive."""
+    """Return the row most similar to a row, the first of several; the row itself if no other is left."""
     best = row
     for other in range(len(similar)):
         if alive[other] and other != row and (best == row or similar[row, other] > similar[row, best]):
@@ -235,7 +235,7 @@ def link_parts(
 
 @kernel
 def match_pairs(first: IntArray, second: IntArray, n_first: int, n_second: int) -> NDArray[np.bool_]:
-    """Whether each pair is a match: the first of those left whose two rows are both free, and so on."""
+    """Whether each pair is a match: greedily, the first remaining pair whose two rows are free."""
     kept = np.zeros(len(first), np.bool_)
     free, other_free = np.ones(n_first, np.bool_), np.ones(n_second, np.bool_)
     for pair in range(len(first)):

@@ -1,6 +1,6 @@
-"""Soft labels: how likely an object is to be marked (paper, section 3), and its weight (appendix).
+"""Soft labels: the probability that an object is real (paper, section 3), and its weight (appendix).
 
-What a chair decided on objects that readers disagree about, carried into a truth table.
+The module also applies a chair's decisions to a truth table.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ def soft_labels(
 ) -> pd.DataFrame:
     """Fill in the columns probability, weight and golden of a truth table.
 
-    With s the score of a GT (its readers) and n the readings of its image::
+    With s the score of an object (its readers) and n the readings of its image::
 
         probability = s / n                         if s >= 2
                     = k_d P0 n_min / n              if s == 1,    P0 = 2 / n_max, k_d = 1/8
@@ -39,16 +39,16 @@ def soft_labels(
     truth
         Columns n_marks, n_readers and n_readings.
     readings
-        Table of all readings of the study, for n_min and n_max where the options do not set both.
+        Table of all readings of the study, for n_min and n_max if the options do not set both.
     options
         Constants; see `LabelOptions`.
 
     Raises
     ------
     TableError
-        For a GT with more readers than readings, or with readings outside [n_min, n_max].
+        For an object with more readers than readings, or with readings outside [n_min, n_max].
     InvalidInputError
-        If n_max is 1: then no probability between one and two readers exists.
+        If n_max is 1, because P0 = 2 / n_max would exceed 1.
     """
     options = options or LabelOptions()
     limits = reading_range(readings, options)
@@ -69,7 +69,7 @@ def reading_range(readings: pd.DataFrame | None, options: LabelOptions) -> Readi
         if readings is None:
             raise InvalidInputError("soft labels need the readings table, or both n_min and n_max")
         if readings.empty:
-            raise TableError("readings: the table is empty; it needs a row for every reading of every image")
+            raise TableError("readings: the table is empty. List every reading of every image.")
         counts = readings.groupby("image_id", sort=False).size()
         n_min = int(counts.min()) if n_min is None else n_min
         n_max = int(counts.max()) if n_max is None else n_max
@@ -77,7 +77,7 @@ def reading_range(readings: pd.DataFrame | None, options: LabelOptions) -> Readi
         if len(wrong):
             raise TableError(
                 f"readings: image {wrong.index[0]!r} has {wrong.iloc[0]} readings, outside [{n_min}, {n_max}]"
-                f" ({len(wrong)} such images; change n_min or n_max, or take them out)"
+                f" ({len(wrong)} such images; change n_min or n_max, or remove them)"
             )
     if n_max == 1:
         raise InvalidInputError(
@@ -89,7 +89,7 @@ def reading_range(readings: pd.DataFrame | None, options: LabelOptions) -> Readi
 
 
 def _check_counts(truth: pd.DataFrame, counts: dict[str, NDArray[np.int64]], limits: ReadingRange) -> None:
-    """Refuse a GT whose numbers of marks, readers and readings contradict each other."""
+    """Refuse an object whose numbers of marks, readers and readings contradict each other."""
     readers, marks, n = counts["n_readers"], counts["n_marks"], counts["n_readings"]
     if "nested_mark_ids" in truth:
         marks = marks + truth["nested_mark_ids"].map(len).to_numpy(dtype=np.int64)
@@ -107,18 +107,18 @@ def _check_counts(truth: pd.DataFrame, counts: dict[str, NDArray[np.int64]], lim
 
 
 ADJUDICATION_FILE = "adjudication.csv"
-"""Name under which the reading room writes the decisions of a study's chairs."""
+"""File in which the reading room writes the decisions of a study's chairs."""
 ADJUDICATION = Schema(
     "adjudication",
     (
         Column("image_id", "id", meaning="The image."),
-        Column("truth_id", "id", meaning="The object that is decided on."),
-        Column("decision", "text", meaning="lesion, not, unsure, or open where chairs differ."),
+        Column("truth_id", "id", meaning="The object of the decision."),
+        Column("decision", "text", meaning="lesion, not, unsure, or open if the chairs differ."),
     ),
     key=("truth_id",),
 )
 DECISIONS = ("lesion", "not", "unsure", "open")
-"""What a decision can be; open is where chairs differ."""
+"""Possible decisions; open if the chairs differ."""
 
 
 def read_adjudication(path: Path) -> HashedTable:
@@ -127,7 +127,7 @@ def read_adjudication(path: Path) -> HashedTable:
     Raises
     ------
     TableError
-        Naming file, row and column; a decision is lesion, not, unsure, or open where chairs differ.
+        With file, row and column, if a decision is not lesion, not, unsure or open.
     """
     table = read_hashed_table(path, ADJUDICATION)
     decisions = table.frame["decision"]
@@ -142,18 +142,18 @@ def read_adjudication(path: Path) -> HashedTable:
 
 
 def apply_adjudication(truth: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
-    """Return a truth table in which decided objects are golden, or are gone; the marks stay as they were.
+    """Return a truth table after a chair's decisions; the marks do not change.
 
-    An object that is decided to be a lesion is golden with probability 1, one that is decided to be none is left out;
-    "unsure" and "open" change nothing.
+    With "lesion" an object becomes a consensus object with probability 1, with "not" it is removed; "unsure" and "open"
+    change nothing.
 
     Parameters
     ----------
     truth
-        As `merge_marks` gives it.
+        Table from `merge_marks`.
     decisions
-        The table that `read_adjudication` gives. An object's truth_id follows from its image and its marks: the marks
-        have to be those that the chair saw, merged in the same way.
+        Table from `read_adjudication`. An object's truth_id depends on its image and marks, so these must be the marks
+        that the chair saw, merged with the same options.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def apply_adjudication(truth: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataF
         name = settled["truth_id"][strange].iloc[0]
         raise TableError(
             f"adjudication: object {quote_cell(name)} is not among the merged objects ({int(strange.sum())} such; the "
-            "marks or the merging have changed since: decide again, or merge as the reading room did)"
+            "marks or the merging changed: decide again, or merge as the reading room did)"
         )
     said = truth["truth_id"].map(dict(zip(settled["truth_id"], settled["decision"], strict=True)))
     lesion = (said == "lesion").to_numpy()

@@ -1,6 +1,6 @@
-"""Marks as arrays; which of them overlap, and by how much; the ellipse that stands for several of them.
+"""Marks as arrays; overlapping pairs; the ellipse that represents several marks.
 
-The order of the arrays depends on the marks' content only: ties never depend on the order of the rows given. Pairs of
+The order of the arrays depends on the marks' content only: ties never depend on the order of the given rows. Pairs of
 overlapping marks are step 1 of the paper's merging (section 2.1).
 
 An object's ellipse is that of one of its marks, as in the paper, or the mean of all. The mean of ellipses has the mean
@@ -42,15 +42,15 @@ class MarkArrays:
     image_ids, reader_ids, labels
         Names behind the codes, sorted.
     image, label, reader
-        Codes of each mark; `label` is 0 throughout where labels are ignored.
+        Codes of each mark; `label` is 0 if labels are ignored.
     group
-        Code of image and label together: only marks of one group can hit each other.
+        Code of image and label together: only marks within a group can hit each other.
     ellipses
         `(n, 5)` rows of x, y, a, b, angle.
     mark_ids
         Ids of the marks.
     confidence
-        The column of that name, 1 where there is none.
+        The column of that name; 1 if missing.
     """
 
     image_ids: NDArray[np.object_]
@@ -100,7 +100,7 @@ class MarkArrays:
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     def parts(self, most: int = 50_000) -> Iterator[NDArray[np.int64]]:
-        """Rows in parts of whole images with at most `most` marks, unless one image alone has more."""
+        """Rows in parts of complete images with at most `most` marks, unless one image has more."""
         start = 0
         while start < len(self):
             image = self.image[min(start + most, len(self) - 1)]
@@ -112,7 +112,7 @@ class MarkArrays:
 
 
 def _codes(ids: pd.Series[str]) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
-    """Rank of each id among the sorted different ids, and these."""
+    """Rank of each id among the sorted unique ids, and these ids."""
     ranks, names = pd.factorize(ids, sort=True)
     return ranks.astype(np.int64), np.asarray(names, dtype=object)
 
@@ -144,7 +144,7 @@ class Pairs:
         return Pairs(self.first[keep], self.second[keep], self.share[keep], self.iou[keep])
 
     def among(self, rows: IntArray, n: int) -> Pairs:
-        """Return the pairs of which both are among `rows` of a table of n, numbered by their place there."""
+        """Return the pairs with both rows among `rows` of a table of n, numbered by position in `rows`."""
         place = np.full(n, -1, np.int64)
         place[rows] = np.arange(len(rows))
         first, second = place[self.first], place[self.second]
@@ -169,7 +169,7 @@ def overlapping_pairs(
     other_groups: IntArray | None = None,
     others: FloatArray | None = None,
 ) -> Pairs:
-    """Pairs of one group that share area; within one table (each pair once), or between two tables."""
+    """Pairs within a group that share area; within one table (each pair once), or between two tables."""
     reach = ellipses[:, 2]
     if others is None or other_groups is None:
         first, second = pairs_within_reach(groups, ellipses, reach, groups, ellipses, reach)
@@ -185,16 +185,16 @@ def overlapping_pairs(
 
 
 def hitting_pairs(pairs: Pairs, ellipses: FloatArray, others: FloatArray, options: MergeOptions) -> Pairs:
-    """Pairs with S_ij / max(S_i, S_j) > T, whoever drew them."""
+    """Pairs with S_ij / max(S_i, S_j) > T, of any readers."""
     return pairs.where(pairs.share > thresholds(ellipses[pairs.first], others[pairs.second], options))
 
 
 def thresholds(first: FloatArray, second: FloatArray, options: MergeOptions) -> FloatArray:
     """Threshold T of each pair.
 
-    T = min(T0, T0 / 20 max(D_i, D_j)) for a pair that is similar in size and position, else
-    T = min(T0, T0 / 20 min(D_i, D_j)); sizes D in mm, or `MergeOptions.full_size` in place of 20.
-    Without a full size, which rules other than the paper's do not need, T = T0.
+    T = min(T0, T0 / 20 max(D_i, D_j)) for a pair that is similar in size and position, else T = min(T0, T0 / 20
+    min(D_i, D_j)); sizes D in mm, or `MergeOptions.full_size` instead of 20. Without a full size, which rules other
+    than the paper's do not need, T = T0.
     """
     if options.threshold == "fixed" or options.full_size is None:
         return np.full(len(first), options.t0)
@@ -212,7 +212,7 @@ def thresholds(first: FloatArray, second: FloatArray, options: MergeOptions) -> 
 
 
 def representatives(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> IntArray:
-    """Row of the mark that represents each group: the lower median by size; of two, as the options say."""
+    """Row of the mark that represents each group: the lower median by size; of two marks, by the options."""
     sizes = mark_sizes(marks.ellipses, options)
     order = np.lexsort((np.arange(len(marks)), sizes, groups))
     counts = np.bincount(groups)
@@ -230,7 +230,7 @@ def representatives(marks: MarkArrays, groups: IntArray, options: MergeOptions) 
 
 
 def mean_ellipses(ellipses: FloatArray, groups: IntArray, weights: FloatArray) -> FloatArray:
-    """Weighted mean ellipse of each group; that of a single mark is the mark itself."""
+    """Weighted mean ellipse of each group; for a single mark, the mark."""
     counts, total = np.bincount(groups), np.bincount(groups, weights)
     x, y, a, b, angle = ellipses.T
     c, s = np.cos(np.radians(angle)), np.sin(np.radians(angle))
@@ -261,7 +261,7 @@ def outline_spread(
 
 
 def digest(seed: int, image_id: str, mark_ids: Sequence[str]) -> bytes:
-    """Eight bytes that look random and depend on the seed, the image and the marks only."""
-    # lengths keep ["a", "bc"] and ["ab", "c"] apart
+    """Eight pseudo-random bytes that depend only on the seed, the image and the marks."""
+    # lengths distinguish ["a", "bc"] from ["ab", "c"]
     text = "".join([f"{len(part)}:{part}" for part in (str(seed), image_id, *mark_ids)])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

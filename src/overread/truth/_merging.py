@@ -1,10 +1,10 @@
-"""From the marks of many readers to one table of ground-truth objects (paper, sections 2.1 and 3).
+"""Merge the marks of several readers into one table of objects (paper, sections 2.1 and 3).
 
-Readers who see at different scales: one draws a ring, another the lesions inside it (paper, Figure 1, top row).
+Readers may mark at different scales: one draws a ring, another the lesions inside it (paper, Figure 1, top row).
 
-Such marks overlap too little to be hitting marks. With `MergeOptions(nested="votes")` a mark whose ellipse holds the
-centre of an object, or whose centre lies in the object's ellipse, is a vote of its reader for that object. The
-geometry of the objects, and which marks they are made of, stay as they were.
+Such marks overlap too little to be hitting marks. With `MergeOptions(nested="votes")` a mark whose ellipse contains the
+centre of an object, or whose centre lies in the object's ellipse, is a vote of its reader for that object. The geometry
+and the marks of the objects do not change.
 """
 
 from itertools import pairwise
@@ -33,19 +33,19 @@ from overread.truth._options import LabelOptions, MergeOptions
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# A centre in the ellipse as it was drawn.
+# A centre in the unchanged ellipse.
 INSIDE = EllipseHit(min_semi_axis=0.0)
 
 
 def nested_pairs(
     codes: IntArray, ellipses: FloatArray, other_codes: IntArray, others: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the rows of the pairs of one group of which one holds the other's centre, sorted by both.
+    """Return the rows of the pairs within a group of which one contains the other's centre, sorted by both.
 
     Parameters
     ----------
     codes, other_codes
-        Group of each row; only rows of one group are compared.
+        Group of each row; only rows with the same group are compared.
     ellipses, others
         Rows of x, y, a, b, angle.
     """
@@ -60,7 +60,7 @@ def nested_pairs(
 def find_votes(
     marks: MarkArrays, groups: IntArray, object_codes: IntArray, ellipses: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Return object and mark of every vote across scales: by readers who have no mark of their own in the object."""
+    """Return object and mark of every vote across scales, by readers without a mark in the object."""
     objects, voting = nested_pairs(object_codes, ellipses, marks.group, marks.ellipses)
     n_readers = int(marks.reader.max(initial=0)) + 1
     own = np.unique(groups * n_readers + marks.reader)
@@ -76,20 +76,20 @@ def merge_marks(
     labels: LabelOptions | None = None,
     unit: LengthUnit | None = None,
 ) -> pd.DataFrame:
-    """Merge marks that stand for the same object, and label the objects.
+    """Merge marks of the same object, and compute the objects' labels.
 
     Parameters
     ----------
     marks
         image_id, reader_id, mark_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg (or _px, _percent in place of
-        _mm: see ``unit``); optional label (marks of different labels stay apart) and confidence (weights of the method
-        "fusion").
+        _mm: see ``unit``); optional label (marks of different labels are not merged) and confidence (weights of the
+        method "fusion").
     readings
-        image_id, reader_id: a row for every reading, also where the reader marked nothing.
+        image_id, reader_id: one row per reading, also without marks.
     options
-        How marks become objects; see `MergeOptions`.
+        Options for merging; see `MergeOptions`.
     labels
-        How the number of readers becomes a probability; see `LabelOptions`.
+        Options for soft labels; see `LabelOptions`.
     unit
         Unit of lengths with plain names (x, y, semi_major, semi_minor); None: their names end in it. Lengths in px or
         percent need `MergeOptions.full_size` in that unit.
@@ -97,16 +97,17 @@ def merge_marks(
     Returns
     -------
     DataFrame
-        One row per object, its lengths in the unit of the marks, sorted by image_id and falling n_readers: image_id,
-        truth_id, the ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a tuple, sorted),
-        label where labels are kept apart, mark_iou and mark_distance where the ellipse is the mean of the marks, and
-        nested_mark_ids where marks vote across scales: those that count in n_readers and are not among mark_ids.
-        truth_id depends on the image and its marks only. The table does not depend on the order of the rows given.
+        One row per object, with lengths in the unit of the marks, sorted by image_id and decreasing n_readers:
+        image_id, truth_id, the ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a tuple,
+        sorted), label if labels are separate, mark_iou and mark_distance if the ellipse is the mean of the marks, and
+        nested_mark_ids if marks vote across scales: the marks that count in n_readers but are not among mark_ids.
+        truth_id depends only on the image and the object's marks. The table does not depend on the order of the given
+        rows.
 
     Raises
     ------
     TableError
-        For tables that cannot be used; the message names rows and columns.
+        If the tables are invalid; the message names rows and columns.
     InvalidInputError
         If marks are not in mm and the options have no full size.
     """
@@ -118,14 +119,14 @@ def merge_marks(
 
 
 def merge_objects(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
-    """Merge validated marks with plain names into objects without probability and weight; golden means two readers."""
+    """Merge validated marks with plain names into objects without probability and weight; golden: two readers."""
     arrays = MarkArrays.from_table(marks, options)
     groups, ellipses = group_marks(arrays, options)
     return _truth_table(arrays, groups, ellipses, readings, options)
 
 
 def find_pairs(marks: MarkArrays, options: MergeOptions) -> Pairs:
-    """Find the overlapping marks, whoever drew them; none where the rule does not ask for them."""
+    """Find the overlapping marks of any readers; empty if the rule does not use them."""
     if not find_rule(options.method).uses_pairs:
         return NO_PAIRS
     return overlapping_pairs(marks.group, marks.ellipses)
@@ -139,10 +140,10 @@ def group_marks(
     Parameters
     ----------
     marks, options
-        Marks, and how they are merged.
+        Marks, and the options for merging.
     pairs
-        What `find_pairs` finds among them, where it is known already. Without it, the marks are grouped some images at
-        a time, so that the pairs of all images never lie in memory together.
+        Result of `find_pairs`, if known. By default the marks are grouped some images at a time, so that the pairs of
+        all images are never in memory together.
     """
     rule = find_rule(options.method)
     if pairs is not None:
@@ -165,7 +166,7 @@ def _has_mean_outlines(options: MergeOptions) -> bool:
 def _truth_table(
     marks: MarkArrays, groups: IntArray, ellipses: FloatArray, readings: pd.DataFrame, options: MergeOptions
 ) -> pd.DataFrame:
-    """Table of the groups with their counts, sorted by image, falling number of readers and id."""
+    """Table of the groups with their counts, sorted by image, decreasing number of readers and id."""
     order = np.argsort(groups, kind="stable")
     n_marks = np.bincount(groups)
     starts = np.cumsum(n_marks) - n_marks
@@ -219,5 +220,5 @@ def codes_of_groups(marks: MarkArrays, groups: IntArray) -> IntArray:
 
 
 def truth_id(image_id: str, mark_ids: tuple[str, ...]) -> str:
-    """Name of an object: depends on its image and its marks only, not on the other objects."""
+    """Id of an object, which depends only on its image and marks."""
     return "T" + digest(0, image_id, mark_ids).hex()

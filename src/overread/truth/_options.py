@@ -1,4 +1,4 @@
-"""Every choice that the paper leaves open about merging marks and labelling the result, with our defaults."""
+"""Options for merging marks and computing soft labels; the paper leaves these choices open."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, Self, get_args, get_type_hints
@@ -8,64 +8,65 @@ from overread.tables import LengthUnit
 from overread.truth._grouping import require_rule
 
 FULL_SIZE_MM = 20.0
-"""Size from which the adaptive threshold is whole: the paper's 20 mm."""
+"""Size from which the adaptive threshold is t0: the paper's 20 mm."""
 
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """How marks become ground-truth objects (paper, section 2.1).
+    """Options for merging marks into objects (paper, section 2.1).
 
     Attributes
     ----------
     method
-        "star": the paper's seeding mark with all its hitting marks still on the list.
-        "components": connected components of the hitting marks; with threshold "fixed", t0 = 0 and
-        same-reader hits allowed it joins all that touches, as pylidc clusters.
-        "dbscan": DBSCAN on the distance 1 - IoU, as panoptes_aggregation; noise gives GTs of one mark.
-        "fusion": marks join the running mean that they overlap most, as in weighted boxes fusion.
-        "linkage": average linkage on the IoU, each reader once in an object; it needs no unit of length.
+        "star", the paper's rule: a seeding mark with all its remaining hitting marks. "components": connected
+        components of the hitting marks; with threshold "fixed", t0 = 0 and same-reader hits it joins all touching
+        marks, like pylidc. "dbscan": DBSCAN on the distance 1 - IoU, like panoptes_aggregation; noise gives objects of
+        one mark. "fusion": marks join the running mean that they overlap most, as in weighted boxes fusion. "linkage":
+        average linkage on the IoU, with at most one mark per reader in an object; it needs no unit of length.
     outline
         Ellipse of an object: "representative", the paper's mark of median size; or "mean", the mean of its marks, with
-        columns that tell how they spread. None: "mean" for fusion and linkage, else "representative".
+        columns for their spread. By default "mean" for fusion and linkage, otherwise "representative".
     size
         Size D of a mark: "equal_area" 2 sqrt(a b), "major_axis" 2 a, or "mean" a + b.
     size_fraction
-        What "size fraction" means: "size" min D / max D, or "area" the ratio of the areas.
+        Definition of the size fraction: "size" min D / max D, or "area" the ratio of the areas.
     similar_size
-        A pair is similar when its size fraction is above this (the paper's 0.7) and its distance is small.
+        Two marks are similar if their size fraction is above this (the paper's 0.7) and their distance is small.
     similar_distance
-        ... and when its centre distance over D is below this (the paper's 0.1).
+        Two marks are similar if their centre distance over D is below this (the paper's 0.1) and their sizes are
+        similar.
     distance_by
-        Which D of the pair divides the centre distance: "max", "min" or their "mean".
+        The D of the pair that divides the centre distance: "max", "min" or their "mean".
     threshold
-        "adaptive": T = min(t0, t0 / full_size * D), D the larger size of a similar pair, else the smaller.
+        "adaptive": T = min(t0, t0 / full_size * D), with D the larger size of a similar pair, otherwise the smaller.
         "fixed": T = t0.
     t0
         The paper's T_0 = 0.63.
     full_size
-        Size from which the adaptive threshold is t0, in the unit of the marks; None: the paper's 20 mm, and an error
-        where marks are in another unit.
+        Size from which the adaptive threshold is t0, in the unit of the marks. By default the paper's 20 mm; required
+        for marks in another unit.
     same_reader_hits
         Whether two marks of one reader may hit each other.
     pair_representative
-        Which of two marks represents a GT of two: "random" by `seed`, or the "larger" or "smaller" by size.
+        The representative of an object of two marks: "random" by `seed`, or the "larger" or "smaller" by size.
     merge_coinciding
-        Whether GTs with representatives that hit each other are merged, until none do ("star", "components").
+        Whether objects whose representatives hit each other are merged until none do ("star", "components").
     nested
-        "votes": a mark that holds the centre of an object, or whose centre the object holds, is a vote of its reader
-        for the object, however different their sizes; "no", as the paper: only marks that the object is made of vote.
+        "votes": a mark that contains the centre of an object, or whose centre lies in the object, is a vote of its
+        reader for the object, at any difference in size. "no", as in the paper: only the merged marks of an object are
+        votes.
     labels
-        "separate": marks of different labels never hit each other; "ignore": labels do not matter.
+        "separate": marks with different labels never hit each other. "ignore": labels do not matter.
     dbscan_eps
-        DBSCAN's largest distance 1 - IoU of neighbours.
+        DBSCAN: largest distance 1 - IoU of neighbours.
     dbscan_min_marks
-        Marks within that distance, itself included, that make a mark a core.
+        DBSCAN: least number of marks within that distance of a core mark, including itself.
     fusion_iou
         IoU above which a mark joins a running mean.
     linkage_iou
-        Mean IoU of the marks of two groups above which they are joined.
+        Mean IoU of the marks of two groups above which the groups are joined.
     seed
-        Seed of the random representatives.
+        Random seed of the representatives.
     """
 
     method: str = "star"
@@ -83,12 +84,12 @@ class MergeOptions:
     merge_coinciding: bool = True
     nested: Literal["no", "votes"] = "no"
     labels: Literal["separate", "ignore"] = "separate"
-    # Half an overlap, and two marks as for a golden GT; set by judgement.
+    # Half an overlap, and two marks as for a consensus object; set by judgement.
     dbscan_eps: float = 0.5
     dbscan_min_marks: int = 2
     # The default of weighted boxes fusion (Solovyev et al., 2021).
     fusion_iou: float = 0.55
-    # What held-out readers choose on CytoCrowd (benchmarks/results/truth_against_gold.json).
+    # The choice of held-out readers on CytoCrowd (benchmarks/results/truth_against_gold.json).
     linkage_iou: float = 0.25
     seed: int = 0
 
@@ -113,13 +114,13 @@ class MergeOptions:
         Raises
         ------
         InvalidInputError
-            If it is needed, not given, and the unit is not mm.
+            If it is needed and not given, and the unit is not mm.
         """
         if self.full_size is not None or not self.uses_full_size:
             return self
         if unit != "mm":
             raise InvalidInputError(
-                f"full_size: marks are in {unit}, and the paper's 20 mm are not known in it (give full_size in {unit}, "
+                f"full_size: marks are in {unit}, so the paper's 20 mm do not apply (give full_size in {unit}, "
                 'threshold="fixed", or method="linkage", which needs no size)'
             )
         return replace(self, full_size=FULL_SIZE_MM)
@@ -127,21 +128,22 @@ class MergeOptions:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """How the score of a GT becomes a probability (paper, section 3).
+    """Options for soft labels (paper, section 3).
 
     Attributes
     ----------
     n_min
-        Smallest allowed number of readings of an image; None takes it from the readings.
+        Smallest allowed number of readings per image. By default from the readings.
     n_max
-        Largest allowed number of readings of an image; None takes it from the readings.
+        Largest allowed number of readings per image. By default from the readings.
     smallest_probability
-        The paper's P0; None is 2 / n_max.
+        The paper's P0. By default 2 / n_max.
     depression
-        The paper's k_d = 1/8.
+        Single-reader discount: the factor that lowers the soft label of an object with one reader (the paper's k_d =
+        1/8).
     score
-        "readers": number of different readers. "marks": number of marks, which counts a reader who marked one
-        lesion twice twice; the probability is then cut at 1.
+        "readers": number of different readers. "marks": number of marks, so that a reader who marked one lesion twice
+        counts twice; the probability is then at most 1.
     """
 
     n_min: int | None = field(default=None, metadata={"example": 4})
@@ -161,10 +163,10 @@ class LabelOptions:
 
 
 def _check_choices(options: MergeOptions | LabelOptions) -> None:
-    """Refuse a word that is not one of the choices of its option."""
+    """Refuse a word that is not a choice of its option."""
     hints = get_type_hints(type(options))
     for option in fields(options):
-        # The choices of an optional word stand one level deeper, beside None.
+        # The choices of an optional word are one level deeper, next to None.
         words = [get_args(part) or (part,) for part in get_args(hints[option.name])]
         choices = [word for part in words for word in part if isinstance(word, str)]
         value = getattr(options, option.name)

@@ -1,4 +1,4 @@
-"""The paper's pictures of annotation: marks beside merged objects (Figure 1), reader statistics (Figure 2).
+"""The paper's figures of annotation: marks and merged objects (Figure 1), reader statistics (Figure 2).
 
 Functions return a `matplotlib.figure.Figure`; save it with
 `overread._plots.save_figure`.
@@ -32,16 +32,16 @@ OBJECT = "#E69F00"
 BAR = "#999999"
 # The paper's red and blue, of the same palette.
 SENSITIVITY, FALSE_POSITIVES = "#D55E00", "#0072B2"
-# Shows what surrounds the marks; set by judgement.
+# Margin around the marks; set by judgement.
 MARGIN_MM = 15.0
 ENDS = ((-1, "min"), (1, "max"))
-# More numbers than this lie on each other, and their list leaves the page; set by judgement.
+# More numbers than this overlap, and their list does not fit on the page; set by judgement.
 MOST_NUMBERED = 20
 
 
 @dataclass(frozen=True)
 class MarkedPicture:
-    """Pixels to draw under the marks, with their spacing, and where their corner lies in the image."""
+    """Pixels to draw under the marks, with their pixel size and the position of their corner in the image."""
 
     pixels: NDArray[Any]
     mm_per_px_x: float
@@ -59,11 +59,11 @@ def marks_figure(
     views: Mapping[str, tuple[float, float, float]] | None = None,
     unit: LengthUnit | None = None,
 ) -> Figure:
-    """Draw the marks of each image, in the reader's colour, beside the merged objects (the paper's Figure 1).
+    """Draw the marks of each image, coloured by reader, and the merged objects (the paper's Figure 1).
 
-    One row per image; columns: the image alone (where pictures are given), the marks, the objects. Golden
-    objects are drawn solid, those of a single reader dashed, and a list gives the readers over the readings
-    and the probability of each; of more than 20 objects only their number is told.
+    One row per image; columns: the image (if pictures are given), the marks, the objects. Consensus objects are drawn
+    solid, single-reader objects dashed. A list gives readers / readings and the probability of each object; above 20
+    objects, only their number is given.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ def marks_figure(
     image_ids
         Images, from top to bottom.
     pictures
-        Pixels by image id; None, or no entry for an image, leaves its background plain.
+        Pixels by image id; without pixels an image has a plain background.
     views
-        Left, top and side of the square to show, by image id; else it is the square around all marks with a margin.
+        Left, top and side of the square to show, by image id; by default the square around all marks with a margin.
     unit
-        Unit of lengths with plain names; None: their names end in it. It is written at the axes.
+        Unit of lengths with plain names, shown at the axes; None: from their names.
     """
     marks, unit = plain(marks, unit, "marks")
     truth, _ = plain(truth, unit, "truth")
@@ -156,7 +156,7 @@ def draw_marks(ax: Axes, marks: pd.DataFrame, styles: Mapping[str, tuple[str, st
 def _draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
     """Draw each merged object with a number, and return readers / readings and probability by number.
 
-    Of many objects numbers would hide the picture: they are only counted.
+    Many objects are only counted, because numbers would hide the picture.
     """
     lines = []
     ellipses = _ellipse_rows(truth)
@@ -169,7 +169,7 @@ def _draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
         if not few:
             continue
         side = _away_from_others(ellipses[:, :2], number - 1)
-        # Beyond the border a number would stand on the title or the axis.
+        # Outside the border a number would overlap the title or the axis.
         place = ellipse[:2] + ellipse[2] * side
         outside = (place < (left + room, top + room)) | (place > (right - room, bottom - room))
         side = np.where(outside, 0.0, side)
@@ -183,7 +183,7 @@ def _draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
 
 
 def _away_from_others(centres: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """Direction from one centre away from the others, the nearest counting most, as a unit vector."""
+    """Return the unit vector from one centre away from the others, weighted towards the nearest."""
     offsets = np.delete(centres[number] - centres, number, axis=0)
     distances = np.hypot(offsets[:, 0], offsets[:, 1])[:, None]
     push = np.sum(offsets / np.maximum(distances, 1.0) ** 3, axis=0) + np.array([1e-9, -1e-9])
@@ -206,11 +206,11 @@ def _add_ellipse(ax: Axes, ellipse: NDArray[np.float64], **style: Any) -> None:
 def readers_figure(statistics: ReaderStatistics) -> Figure:
     """Draw the readings per image, and each reader's sensitivity and false positives (the paper's Figure 2).
 
-    Bars: against the golden GTs of all readers, as in the paper. Diamonds: against the golden GTs that the
-    other readers make without this one.
+    Bars: against the consensus objects of all readers, as in the paper. Diamonds: against the consensus objects of the
+    other readers.
     """
     readers = statistics.readers
-    # Panels below each other: so the figure can be read on a narrow page, too.
+    # Panels below each other, so that the figure is readable on a narrow page.
     figure = empty_figure(max(4.8, 1.2 + 0.45 * len(readers)), 6.4)
     from matplotlib.legend_handler import HandlerTuple
 

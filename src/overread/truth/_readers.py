@@ -1,10 +1,10 @@
-"""How the readers read: readings per image, sensitivity and false positives, agreement (paper, Figure 2).
+"""Statistics of readers: readings per image, sensitivity and false positives, agreement (paper, Figure 2).
 
-Whether the marks fit the reference size of the merging threshold.
+The module also checks whether the marks fit the full size of the merging threshold.
 
-The threshold T = min(T0, T0 D / full_size) grows with the size D of a mark up to the full size, 20 mm in the paper.
-Where a length has no unit of its own, as in photographs, or pixels have the wrong size, all marks may lie at one end:
-then nearly everything that touches is one object (T near 0), or only near copies are (T = T0).
+The threshold T = min(T0, T0 D / full_size) grows with the size D of a mark up to the full size, 20 mm in the paper. If
+lengths have no known unit, as in photographs, or the pixel size is wrong, all marks may lie at one end: then nearly all
+touching marks become one object (T near 0), or only near copies do (T = T0).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IntArray = NDArray[np.int64]
 
 
 FEWEST_READINGS = 3
-"""Readings of an image from which a reader can be judged by the others: golden is what two of them marked."""
+"""Least readings of an image for judging a reader by the others, because a consensus object needs two of them."""
 
 
 @short_repr()
@@ -47,14 +47,14 @@ class ReaderStatistics:
     readings_per_image
         n_readings, n_images: the paper's annotator histogram (Figure 2a).
     readers
-        One row per reader: reader_id, n_readings, n_marks; then against the golden GTs of all readers (Figure
-        2b) n_golden, n_found, sensitivity, n_false, fp_per_image; and the same against the golden GTs that
-        the other readers make without this one, with the prefix ``loo_``, in the loo_n_readings images of this
-        reader that have at least three readings: two others, or nothing is golden.
+        One row per reader: reader_id, n_readings, n_marks; then against the consensus objects of all readers (Figure
+        2b) n_golden, n_found, sensitivity, n_false, fp_per_image; and the same against the consensus objects of the
+        other readers, with the prefix ``loo_``, in the loo_n_readings images of this reader with at least three
+        readings.
     pairs
-        One row per two readers with images in common: reader_a, reader_b, n_images, n_a, n_b, n_both (GTs
-        marked by the one, the other, both), positive_agreement = 2 n_both / (n_a + n_b), and image_kappa:
-        Cohen's kappa of "marked something in the image".
+        One row per pair of readers with images in common: reader_a, reader_b, n_images, n_a, n_b, n_both (objects
+        marked by the first, the second, both), positive_agreement = 2 n_both / (n_a + n_b), and image_kappa: Cohen's
+        kappa of "marked something in the image".
     """
 
     readings_per_image: pd.DataFrame
@@ -76,22 +76,22 @@ def reader_statistics(
     truth: pd.DataFrame | None = None,
     unit: LengthUnit | None = None,
 ) -> ReaderStatistics:
-    """Count what each reader found, against the golden GTs and against the other readers.
+    """Count the found objects and false positives of each reader, against all readers and against the others.
 
-    sensitivity = golden GTs that the reader marked / golden GTs in the images that the reader read;
-    fp_per_image = the reader's marks in no golden GT / images read. The paper's way counts a reader's own
-    mark when it decides what is golden, which flatters everybody: with two readers, both find every golden
-    GT. The leave-one-out columns merge the marks of the others only, take as golden what two of them marked,
-    and ask which of these GTs the reader's marks hit by the same test.
+    sensitivity = consensus objects that the reader marked / consensus objects in the images that the reader read;
+    fp_per_image = the reader's marks in no consensus object / images read. In the paper's definition the judged reader
+    also contributes to the consensus, so the values are too good: with two readers, both find every consensus object.
+    The leave-one-out columns merge only the marks of the others, and count which of their consensus objects the
+    reader's marks hit by the same test.
 
     Parameters
     ----------
     marks, readings
         Tables as for `merge_marks`.
     options
-        How marks are merged.
+        Options for merging.
     truth
-        What `merge_marks` makes of these marks with these options, where it is known already; None: merge them.
+        Result of `merge_marks` for these marks and options, if known; None: merge them.
     unit
         As for `merge_marks`.
     """
@@ -101,7 +101,7 @@ def reader_statistics(
         raise_or_warn(check_study(named(marks, unit), readings))
         truth = merge_objects(marks, readings, options)
     else:
-        # Labels may be counted by marks; a reader is judged by readers.
+        # Labels may be counted by marks; readers are judged by readers.
         truth = truth.assign(golden=truth["n_readers"] >= 2)
     members = _objects_of_marks(marks, truth)
     counts = pd.DataFrame({"reader_id": sorted(readings["reader_id"].unique())})
@@ -129,7 +129,7 @@ COUNTS = ("n_golden", "n_found", "n_false")
 
 
 def _add_rates(counts: pd.DataFrame, n_readings: pd.Series[int]) -> pd.DataFrame:
-    """Add sensitivity and false positives per image to counts; NaN where there is nothing to find, or no image."""
+    """Add sensitivity and false positives per image to counts; NaN without objects or images."""
     golden, found, false = (counts[name].to_numpy(np.float64) for name in COUNTS)
     rates = counts[list(COUNTS)].copy()
     rates.insert(2, "sensitivity", ratio(found, golden))
@@ -137,7 +137,7 @@ def _add_rates(counts: pd.DataFrame, n_readings: pd.Series[int]) -> pd.DataFrame
 
 
 def _objects_of_marks(marks: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """One row per mark and object that it stands or votes for: image, reader, object and whether that is golden."""
+    """One row per mark and object that it belongs to or votes for: image, reader, object, and golden."""
     kept = ["image_id", "truth_id", "golden"]
     members = pd.concat(
         truth[[*kept, name]].rename(columns={name: "mark_id"}).explode("mark_id")
@@ -152,7 +152,7 @@ def _objects_of_marks(marks: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
 def _against_all(
     readers: pd.Series[str], readings: pd.DataFrame, truth: pd.DataFrame, members: pd.DataFrame
 ) -> pd.DataFrame:
-    """Count golden GTs, found ones and false marks of each reader, as the paper does."""
+    """Count consensus objects, found ones and false marks of each reader, as in the paper."""
     golden = truth[truth["golden"]].groupby("image_id").size()
     to_find = readings["image_id"].map(golden).fillna(0).groupby(readings["reader_id"]).sum()
     hits = members[members["golden"]].drop_duplicates(["image_id", "truth_id", "reader_id"])
@@ -171,9 +171,9 @@ def _against_all(
 def _against_others(
     readers: pd.Series[str], marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions
 ) -> pd.DataFrame:
-    """Count, in images with enough readings, golden GTs of the others, those that a reader hits, and marks on none.
+    """Count, in images with enough readings, the others' consensus objects, those that a reader hits, and false marks.
 
-    Which marks hit each other does not depend on who is left out, so that is found once.
+    Hitting marks do not depend on the excluded reader and are found once.
     """
     enough = readings.groupby("image_id")["reader_id"].transform("size") >= FEWEST_READINGS
     judged = readings[enough]
@@ -185,7 +185,7 @@ def _against_others(
     for reader in readers:
         own_images = np.zeros(len(arrays.image_ids) + 1, dtype=bool)
         here = (judged["reader_id"] == reader).to_numpy()
-        own_images[image[here]] = True  # the last place is that of images without marks
+        own_images[image[here]] = True  # the last entry is for images without marks
         is_own = arrays.reader == code_of.get(reader, -1)
         others = np.flatnonzero(~is_own & own_images[arrays.image])
         found = pairs.among(others, len(arrays))
@@ -199,7 +199,7 @@ def _against_others(
 
 
 def judge(own: MarkArrays, others: MarkArrays, pairs: Pairs, options: MergeOptions) -> tuple[int, int, int]:
-    """Count golden GTs of the other readers, those that one reader's marks hit, and marks that hit none."""
+    """Count consensus objects of the other readers, those that a reader's marks hit, and marks that hit none."""
     groups, ellipses = group_marks(others, options, pairs)
     golden = count_readers(others, groups, ellipses, options)[0] >= 2
     codes, ellipses = codes_of_groups(others, groups)[golden], normalized_ellipses(ellipses[golden])
@@ -213,7 +213,7 @@ def judge(own: MarkArrays, others: MarkArrays, pairs: Pairs, options: MergeOptio
 
 
 def agreement(marks: pd.DataFrame, readings: pd.DataFrame, members: pd.DataFrame) -> pd.DataFrame:
-    """Agreement of every two readers on the images that both read."""
+    """Agreement of every pair of readers on the images that both read."""
     images, image_ids = pd.factorize(readings["image_id"].astype(object))
     readers, reader_ids = pd.factorize(readings["reader_id"].astype(object), sort=True)
     read = _incidence(images, readers, (len(image_ids), len(reader_ids)))
@@ -254,9 +254,9 @@ def agreement(marks: pd.DataFrame, readings: pd.DataFrame, members: pd.DataFrame
 
 
 def _incidence(rows: NDArray[np.intp], columns: NDArray[np.intp], shape: tuple[int, int]) -> csr_array:
-    """Sparse matrix with a 1 at every given place, however often it is given."""
+    """Sparse matrix with a 1 at every given position, also if repeated."""
     matrix = csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=shape)
-    matrix.sum_duplicates()  # SciPy 1.13 kept them apart
+    matrix.sum_duplicates()  # SciPy 1.13 does not sum them by itself
     matrix.data[:] = 1
     return matrix
 
@@ -264,38 +264,38 @@ def _incidence(rows: NDArray[np.intp], columns: NDArray[np.intp], shape: tuple[i
 def cohen_kappa(
     n: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], both: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Cohen's kappa of two yes/no raters of n cases: a and b say yes so often, both together so often."""
+    """Cohen's kappa of two yes/no raters on n cases, from the numbers of yes by a, by b and by both."""
     observed = (n - a - b + 2.0 * both) / n
     expected = (a * b + (n - a) * (n - b)) / (n * n)
     return ratio(observed - expected, 1.0 - expected)
 
 
 def ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quotient, NaN where the denominator is 0."""
+    """Quotient; NaN if the denominator is 0."""
     return np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom != 0.0)
 
 
-# Median size of the marks over the full size, and what it does to the number of golden objects
-# (docs/explanation/merging.md): from 0.1 to 0.4 seven sets of marks stay within 16 % of their best number; at 0.05
-# the worst of them has lost 24 %, at 1 30 %. The paper's chests and nih-240x3, at 0.7, lose 1 to 4 %.
+# Median size of the marks over the full size, and its effect on the number of consensus objects
+# (docs/explanation/merging.md): from 0.1 to 0.4 seven sets of marks stay within 16 % of their best number; at 0.05 the
+# worst of them has lost 24 %, at 1 30 %. The paper's chests and nih-240x3, at 0.7, lose 1 to 4 %.
 FITTING = (0.05, 1.0)
-# Every set is within 5 % of its best number of golden objects here.
+# Every set is within 5 % of its best number of consensus objects here.
 ADVISED = 0.2
-# Fewer marks have no median to speak of; set by judgement.
+# Fewer marks have no reliable median; set by judgement.
 LEAST_MARKS = 10
 
 
 def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: LengthUnit) -> tuple[str, str] | None:
-    """Say that the marks are too small or too large for the full size, and the cure; None where they fit.
+    """Return a warning if the marks are too small or too large for the full size; None if they fit.
 
     Parameters
     ----------
     marks
-        Marks, with plain names.
+        Marks with plain names.
     options
-        How they are to be merged.
+        Options for merging.
     unit
-        Of the lengths.
+        Unit of the lengths.
     """
     if not options.uses_full_size or len(marks) < LEAST_MARKS:
         return None
@@ -306,13 +306,13 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: LengthUnit) ->
     low, high = FITTING
     if low <= ratio <= high:
         return None
-    joined = "marks that hardly overlap" if ratio < low else "only marks that nearly coincide"
+    joined = "marks with little overlap" if ratio < low else "only nearly identical marks"
     message = (
         f"the median mark has a size of {median:.3g} {UNIT_WORDS[unit]}, {ratio:.2g} of full_size = {full_size:.4g} "
         f"({low:g} to {high:g} fits): {joined} become one object"
     )
     remedy = (
-        "correct the size of a pixel if marks are not of this size; else full_size = "
+        "correct the pixel size if it is wrong; otherwise set full_size = "
         f"{float(f'{median / ADVISED:.2g}'):g} "
         "([merging] in study.toml, merge --full-size; docs/explanation/merging.md)"
     )

@@ -1,8 +1,8 @@
-"""The package's own grouping rules.
+"""The built-in grouping rules.
 
-star: the paper's stars (section 2.1, steps 2 to 5); components: connected components of the same hitting marks;
-dbscan: DBSCAN on the distance 1 - IoU, as panoptes_aggregation groups marks; fusion: weighted boxes fusion (Solovyev,
-Wang and Gabruseva, 2021) of ellipses; linkage: average linkage on the IoU of marks, each reader once in a group.
+star: the paper's stars (section 2.1, steps 2 to 5); components: connected components of the same hitting marks; dbscan:
+DBSCAN on the distance 1 - IoU, like panoptes_aggregation; fusion: weighted boxes fusion (Solovyev, Wang and Gabruseva,
+2021) of ellipses; linkage: average linkage on the IoU of marks, at most one mark per reader in a group.
 """
 
 import numpy as np
@@ -27,21 +27,21 @@ def group_by_stars(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> In
 
 
 def group_by_components(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> IntArray:
-    """Group of each mark by connected components of hitting marks, merged in the same way."""
+    """Group of each mark by connected components of hitting marks, merged like stars."""
     hits = hitting_pairs(pairs, marks.ellipses, marks.ellipses, options)
     groups = components(between_readers(marks, hits, options), len(marks))
     return _merge_coinciding(marks, groups, hits, options)
 
 
 def between_readers(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> Pairs:
-    """Pairs of different readers; all pairs where the options let a reader's marks hit each other."""
+    """Pairs of different readers; all pairs if the options allow same-reader hits."""
     if options.same_reader_hits:
         return pairs
     return pairs.where(marks.reader[pairs.first] != marks.reader[pairs.second])
 
 
 def _merge_coinciding(marks: MarkArrays, groups: IntArray, hits: Pairs, options: MergeOptions) -> IntArray:
-    """Merge groups with representatives that hit each other, whoever drew them, until none do."""
+    """Merge groups whose representatives hit each other, of any readers, until none do."""
     while options.merge_coinciding:
         chosen = representatives(marks, groups, options)
         pairs = hits.among(chosen, len(marks))
@@ -54,9 +54,9 @@ def _merge_coinciding(marks: MarkArrays, groups: IntArray, hits: Pairs, options:
 def stars(pairs: Pairs, sizes: FloatArray) -> IntArray:
     """Group of each row by the paper's steps 2 to 5.
 
-    A mark's score is the number of marks that it hits, computed once. The mark of the largest score seeds a
-    group with all its hitting marks that are still on the list; they leave the list, and so on. Ties: the
-    larger total of shares, then the larger size, then the order of the rows.
+    A mark's score is the number of marks that it hits, computed once. The mark of the largest score seeds a group with
+    all its remaining hitting marks; this repeats without them. Ties: the larger total of shares, then the larger size,
+    then the order of the rows.
     """
     n = len(sizes)
     score = np.bincount(pairs.first, minlength=n) + np.bincount(pairs.second, minlength=n)
@@ -81,7 +81,7 @@ def _symmetric(first: IntArray, second: IntArray, n: int) -> csr_array:
 
 
 def group_by_density(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> IntArray:
-    """Group of each mark by DBSCAN, with the marks of different readers as neighbours unless the options say all."""
+    """Group of each mark by DBSCAN; neighbours are marks of different readers, unless the options allow all."""
     return density_clusters(between_readers(marks, pairs, options), len(marks), options)
 
 
@@ -108,8 +108,8 @@ def density_clusters(pairs: Pairs, n: int, options: MergeOptions) -> IntArray:
 def group_by_fusion(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> IntArray:
     """Group of each mark: marks join the running mean ellipse that they overlap most.
 
-    Marks come by falling confidence, then falling area. A mark joins the mean with the largest IoU above
-    `fusion_iou`, unless its reader is in it already; else it starts a group.
+    Marks are processed by decreasing confidence, then area. A mark joins the mean with the largest IoU above
+    `fusion_iou` that does not contain its reader; otherwise it starts a group.
     """
     areas = marks.ellipses[:, 2] * marks.ellipses[:, 3]
     order = np.lexsort((np.arange(len(marks)), -areas, -marks.confidence, marks.group))
@@ -126,9 +126,8 @@ def group_by_linkage(marks: MarkArrays, pairs: Pairs, options: MergeOptions) -> 
     """Group of each mark by agglomerative clustering.
 
     The two groups with the largest mean IoU over all pairs of their marks are joined, until no mean is above
-    `linkage_iou`. Groups that share a reader are never joined: a reader who draws two marks means two objects. Two
-    groups whose mean is above the limit have a pair above it, so that only connected components of such pairs are
-    searched.
+    `linkage_iou`. Groups that share a reader are never joined: two marks of a reader mean two objects. Two groups whose
+    mean is above the limit have a pair above it, so that only connected components of such pairs are searched.
     """
     pairs = between_readers(marks, pairs, options)
     parts = components(pairs.where(pairs.iou > options.linkage_iou), len(marks))

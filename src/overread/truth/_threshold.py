@@ -1,17 +1,16 @@
-"""The threshold of a grouping rule, judged by readers who were held out.
+"""The threshold of a grouping rule, judged by held-out readers.
 
 Each reader in turn is left out, the marks of the others are merged, and their objects are matched with the reader's
-marks one to one, by falling IoU. Both faults cost: where the threshold is too strict, one lesion is several objects,
-and the second has no mark left to match; where it is too lax, two lesions are one object, and one of the reader's
-marks has no object left. A reader who marked nothing near an object says nothing of how it was merged, so only objects
-and marks that touch count: one holds the other's centre. The agreement is the panoptic quality of Kirillov et al.
-(2019),
+marks one to one, by falling IoU. Both errors count: with a strict threshold, one lesion becomes several objects, and
+the second has no mark to match; with a lax one, two lesions become one object, and one of the reader's marks has no
+object. A reader without a mark near an object gives no information on its merging, so only touching objects and marks
+count: one contains the other's centre. The agreement is the panoptic quality of Kirillov et al. (2019),
 
     Q = 2 sum(IoU of the matches) / (touching objects + touched marks),
 
-with matches of an IoU above 0.5. A lax threshold is favoured a little, since two lesions that are merged cost nothing
-where the reader marked only one of them. The threshold chosen is therefore the strictest one whose agreement is within
-a standard error of the best.
+with matches of an IoU above 0.5. This slightly favours a lax threshold, because two merged lesions cost nothing if the
+reader marked only one of them. The threshold chosen is therefore the strictest one whose agreement is within a standard
+error of the best.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,23 +35,23 @@ IntArray = NDArray[np.int64]
 
 THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7)
 MATCHING_IOU = 0.5
-# More marks or readers move the curve by less than its standard errors, and take longer than the merging itself.
+# More marks or readers change the curve by less than its standard errors, and take longer than merging.
 MOST_MARKS, MOST_READERS = 10_000, 8
 
 
 @dataclass(frozen=True)
 class ThresholdCurve:
-    """How well held-out readers agree with the merged objects of the others, threshold by threshold.
+    """Agreement of held-out readers with the merged objects of the others, by threshold.
 
     Attributes
     ----------
     option
-        Option that is the threshold, such as ``t0``.
+        Name of the option, such as ``t0``.
     table
-        threshold; objects_per_image; unchanged, the share of objects that have the same marks at the next threshold;
+        threshold; objects_per_image; unchanged, the share of objects with the same marks at the next threshold;
         agreement, the mean panoptic quality; shortfall and its standard error, against the best threshold, over images.
     used
-        Threshold that the options have.
+        Threshold in the options.
     chosen
         The strictest threshold whose agreement is within a standard error of the best.
     """
@@ -63,7 +62,7 @@ class ThresholdCurve:
     chosen: float
 
     def shortfall(self) -> tuple[float, float]:
-        """Agreement that the threshold in use loses against the best, and its standard error."""
+        """Loss of agreement of the used threshold against the best, and its standard error."""
         row = self.table[self.table["threshold"] == self.used]
         return float(row["shortfall"].iloc[0]), float(row["standard_error"].iloc[0])
 
@@ -81,10 +80,10 @@ def threshold_curve(
     Parameters
     ----------
     marks, readings
-        Tables as for `merge_marks`. At most 10,000 marks are used, of images in a seeded random order, and each of at
-        most 8 readers, those with the most marks, is held out.
+        Tables as for `merge_marks`. At most 10,000 marks are used, from images in a seeded random order, and at most 8
+        readers, those with the most marks, are held out in turn.
     options
-        How marks are merged; the threshold that they have is one of those that are judged.
+        Options for merging; their threshold is judged too.
     unit
         Unit of lengths with plain names; None: their names end in it.
     thresholds
@@ -93,8 +92,7 @@ def threshold_curve(
     Returns
     -------
     ThresholdCurve or None
-        None where the rule has no threshold, or no image has three readings: two readers can be merged, and a third
-        has to judge them.
+        None if the rule has no threshold, or no image has three readings: two to merge and one to judge.
     """
     marks, unit = plain(marks, unit, "marks")
     options = (options or MergeOptions()).in_unit(unit)
@@ -139,7 +137,7 @@ def _judged_images(marks: pd.DataFrame, readings: pd.DataFrame, seed: int) -> li
 def _agreement(
     arrays: MarkArrays, pairs: Pairs, readings: pd.DataFrame, options: Sequence[MergeOptions]
 ) -> tuple[FloatArray, FloatArray]:
-    """Agreement of each of the options, and what each image adds to its error: one row per options."""
+    """Agreement of each of the options, and each image's contribution to its error, one row per options."""
     n_images = len(arrays.image_ids)
     matched, counted = np.zeros((len(options), n_images)), np.zeros((len(options), n_images))
     for own, others in _held_out(arrays, readings):

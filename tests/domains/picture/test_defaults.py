@@ -61,7 +61,7 @@ def complete(settings, images, marks):
 
 def test_tables_without_a_spacing_are_in_pixels():
     marks, images = make_marks(), IMAGES.drop(columns=["mm_per_px_x", "mm_per_px_y"])
-    with pytest.raises(TableError, match="x_mm: lengths are in mm and wanted in px"):
+    with pytest.raises(TableError, match="x_mm: lengths are in mm but needed in px"):
         convert_lengths(marks, images, "px")
     assert convert_lengths(named(plain(marks)[0], "px"), images, "px").equals(plain(marks)[0])
 

@@ -47,7 +47,7 @@ def test_readers_by_key(tmp_path):
 
 def test_readings_are_never_guessed(tmp_path):
     for options in ({}, {"reader": "R", "reader_key": "rad_id"}):
-        with pytest.raises(UsageError, match="COCO tells no reader"):
+        with pytest.raises(UsageError, match="COCO files do not state the reader"):
             read(tmp_path, FILE, **options)
     with pytest.raises(UsageError, match=r"who read which image.*--all-read-all.*--readings-key"):
         read(tmp_path, FILE, reader_key="rad_id")

@@ -31,7 +31,7 @@ def read(tmp_path, text: str, **options) -> MarkSet:
 
 def test_ellipses_and_readings(tmp_path):
     with pytest.warns(
-        DataWarning, match=r"left out: 1 box \(count with --boxes\), 1 polygon \(become ellipses"
+        DataWarning, match=r"skipped: 1 box \(import with --boxes\), 1 polygon \(import as ellipses"
     ):
         found = read(tmp_path, EXPORT)
     columns = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
@@ -61,7 +61,7 @@ def test_an_image_of_other_shapes_alone_is_no_reading_without_marks(tmp_path):
 <box label="n" xtl="15" ytl="32.5" xbr="35" ybr="47.5"/><polygon label="n" points="0,0;8,0;8,4;0,4"/>
 <mask label="n" rle="1,2" left="0" top="0" width="2" height="2"/><points label="n" points="1,1"/></image>
 <image id="1" name="b.jpg" width="100" height="100"/></annotations>"""
-    words = r"1 box \(.*\), 1 polygon \(.*\), 1 mask, 1 points, 1 readings that hold nothing else"
+    words = r"1 box \(.*\), 1 polygon \(.*\), 1 mask, 1 points, 1 readings with nothing else"
     with pytest.warns(DataWarning, match=words):
         found = read(tmp_path, text)
     assert found.readings["image_id"].tolist() == ["b.jpg"]
@@ -84,7 +84,7 @@ def test_an_image_of_other_shapes_alone_is_no_reading_without_marks(tmp_path):
         ('rx="10.00"', 'rx="0.00"', "semi-axes"),
         ('rx="10.00"', 'rx="nan"', "rx is 'nan'"),
         ('rotation="30.00"', 'rotation="30°"', "rotation is"),
-        ("a/2.png", "a/1.png", "is there twice"),
+        ("a/2.png", "a/1.png", "occurs twice"),
         ('width="1000" ', "", "lacks the attribute width"),
         ("<version>1.1</version>", "<track/>", "for video"),
     ],

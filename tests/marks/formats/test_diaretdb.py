@@ -50,7 +50,7 @@ def test_a_reading_that_is_there_twice_is_read_once(tmp_path):
 
 def test_what_is_wrong_is_named(tmp_path):
     path = write(tmp_path, "other.xml", (CIRCLE, "High"))
-    with pytest.raises(FormatError, match="the name does not tell the expert"):
+    with pytest.raises(FormatError, match="the name does not contain the expert"):
         read_marks(path, mm_per_px=1)
     assert len(read_marks(path, reader="E", mm_per_px=1).marks) == 1
     with pytest.raises(FormatError, match="marking 1: the confidence 'sure'"):

@@ -58,7 +58,7 @@ def test_unreadable_type_2_attributes_are_empty(mark_set, tmp_path, write, name,
 @pytest.mark.parametrize("name", ["StudyInstanceUID", "SeriesInstanceUID", "Rows"])
 def test_an_image_without_identity_is_refused(mark_set, tmp_path, write, name):
     make_image(tmp_path / "a.dcm", "1.2.3.4", without=[name])
-    with pytest.raises(TableError, match=rf"a\.dcm: no DICOM image: {name} is missing"):
+    with pytest.raises(TableError, match=rf"a\.dcm: is not a DICOM image: {name} is missing"):
         write(mark_set)
 
 

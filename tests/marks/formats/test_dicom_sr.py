@@ -204,10 +204,10 @@ def drop_observer(document, _group):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (set_graphic("POINT", [1.0, 2.0]), "no ellipse"),
-        (set_graphic("ELLIPSE", [1.0, 2.0, 3.0, 4.0]), "no ellipse"),
+        (set_graphic("POINT", [1.0, 2.0]), "not an ellipse"),
+        (set_graphic("ELLIPSE", [1.0, 2.0, 3.0, 4.0]), "not an ellipse"),
         (set_graphic("ELLIPSE", [1.0] * 8), "semi-axes"),
-        (set_graphic("POLYLINE", [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 9.0, 9.0]), "no ellipse"),
+        (set_graphic("POLYLINE", [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 9.0, 9.0]), "not an ellipse"),
         (set_graphic("ELLIPSE", [math.nan] * 8), "finite"),
         (drop_observer, "no observer"),
     ],

@@ -85,8 +85,8 @@ def nothing_referred_to(_state, annotation):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (display_units, "lies on the display"),
-        (a_point, "no ellipse"),
+        (display_units, "is drawn on the display"),
+        (a_point, "not an ellipse"),
         (no_numbers, "finite"),
         (nobody, "no creator"),
         (nothing_referred_to, "0 images"),

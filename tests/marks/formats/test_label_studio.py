@@ -112,7 +112,7 @@ def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
         "original_height": 1000,
         "value": {"x": 50, "y": 50, "width": 20, "height": 10, "rotation": 90, "rectanglelabels": ["n"]},
     }
-    with pytest.warns(DataWarning, match=r"1 box \(count with --boxes\), 1 readings"):
+    with pytest.warns(DataWarning, match=r"1 box \(import with --boxes\), 1 readings"):
         assert read(tmp_path, [task(annotation(box))]).marks.empty
     found = read(tmp_path, [task(annotation(box))], mm_per_px=0.5, boxes=True)
     assert found.marks[COLUMNS].to_numpy()[0] == pytest.approx([225, 300, 50, 25, 90])
@@ -129,7 +129,7 @@ def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
         ([task(annotation(region(radiusY=-1)))], "semi-axes"),
         ([task(annotation({**region(), "image_rotation": 90}))], "rotated in the editor"),
         ([task(annotation({**region(), "original_width": 5}, region()))], "two sizes"),
-        ([task(annotation(region()), annotation({**region(), "original_width": 5}, id=8))], "is there twice"),
+        ([task(annotation(region()), annotation({**region(), "original_width": 5}, id=8))], "occurs twice"),
         ([task(annotation(completed_by=None))], "completed_by: null"),
         ([task(annotation(region(ellipselabels=["a", "b"])))], "2 labels"),
         ([{"data": {"picture": "x"}, "annotations": []}], "'image' is missing"),

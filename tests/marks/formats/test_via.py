@@ -48,7 +48,7 @@ def test_a_project_and_its_exported_annotations_are_the_same(tmp_path):
 def test_other_shapes_are_counted_or_taken_on_request(tmp_path):
     path = project(tmp_path / "p.json", a=[ELLIPSE, BOX], b=[POLYGON, POINT])
     with pytest.warns(
-        DataWarning, match=r"1 box \(.*\), 1 polygon \(.*\), 1 point, 1 readings that hold nothing else"
+        DataWarning, match=r"1 box \(.*\), 1 polygon \(.*\), 1 point, 1 readings with nothing else"
     ):
         found = read_marks(path, reader="R", mm_per_px=1)
     assert found.readings["image_id"].tolist() == ["a.png"]

@@ -30,7 +30,7 @@ def test_boxes_and_readings(tmp_path):
     ("text", "words"),
     [
         (HEADER.replace("rad_id", "reader") + ROWS, "rad_id is missing"),
-        (HEADER + "a,No finding,14,R1,1,2,3,4\n", "with a box"),
+        (HEADER + "a,No finding,14,R1,1,2,3,4\n", "has a box"),
         (HEADER + "a,Mass,8,R1,1,2,3,x\n", "row 2"),
         (HEADER + "a,Mass,8,R1,,,,\n", "not finite"),
         (HEADER + "a,Mass,8,R1,30,2,10,4\n", "semi-axes"),

@@ -57,7 +57,7 @@ def test_no_worker_is_said_and_then_the_end(study, scheduler, capsys):
     assert main(["run", str(study), "--scheduler", scheduler]) == 5
     said = " ".join(capsys.readouterr().err.split())
     assert "the Dask cluster has no worker: waiting up to 2 s for one" in said
-    assert "has had no worker for 2 s: start some, and run again" in said
+    assert "has had no worker for 2 s. Start workers, and run again" in said
 
 
 @pytest.mark.parametrize("joins_later", [pytest.param(False, marks=pytest.mark.slow), True])

@@ -1,9 +1,9 @@
-"""Images in: C-ECHO and C-STORE. An image is acknowledged when it is on the device, not before.
+"""Receive images: C-ECHO and C-STORE. An image is acknowledged only when it is on the device.
 
-Who is connected to a node, and how much of it one peer may hold: connections, time and memory.
+This module also limits the connections, time and memory of each peer.
 
-A connection costs two threads before its peer has said a word, and an image is in memory until it is stored. So a peer
-that says nothing is soon shown out, an address has its share of the places, and all messages together have a bound.
+A connection costs two threads before its peer sends anything, and an image is in memory until it is stored. So silent
+peers are soon disconnected, connections per address are limited, and so is the memory of all messages.
 """
 
 from __future__ import annotations
@@ -34,34 +34,35 @@ from overread.apps.node._spool import Spool, StoreResult
 from overread.errors import FormatError, OverreadError, StorageError
 from overread.images import COMPRESSED
 
-# Longest PDU that we announce; some senders round it up, hence the margin below. The size is pynetdicom's default.
+# Longest PDU that the node announces; some senders round it up, hence the margin below. The size is pynetdicom's
+# default.
 LARGEST_PDU = 16382
 PDU_MARGIN = 1 << 16
-# All by judgement. A sender asks for an association as soon as it is connected; a department's few senders may share
-# an address, but none takes all places; a minute of silence between two images ends an association.
+# All by judgement. A sender requests an association as soon as it is connected; the few senders of a department may
+# share an address, but none takes all connections; a minute of silence between two images ends an association.
 SECONDS_TO_ASK = 5.0
 SILENCE_SECONDS = 60.0
 MOST_ASSOCIATIONS, MOST_OF_AN_ADDRESS = 20, 12
 MOST_SILENT, MOST_SILENT_OF_AN_ADDRESS = 20, 5
-# A message may take as long as a slow line needs: 10 kB a second, besides the silence that is allowed anyway.
+# A message may take as long as a slow line needs, 10 kB per second, plus the allowed silence.
 SLOWEST_BYTES_PER_SECOND = 10_000
-# Messages of the largest size that may be on their way at once; set by judgement: many images of usual size.
+# Number of largest messages in memory at once; set by judgement: many images of usual size.
 LARGEST_MESSAGES_AT_ONCE = 4
-# The same is not said again so soon: a flood must not fill the log either.
+# Seconds before the same line is logged again, so that a flood does not fill the log.
 REPEAT_SECONDS = 10.0
 CHUNK = 1 << 12
 LEAST_WAIT = 0.01
 # Results of a request, PS3.8 table 9-21: result, source, reason.
 LOCAL_LIMIT_EXCEEDED = (0x02, 0x03, 0x02)
 REASONS = {
-    (0x01, 0x03): "it is not one of the callers",
+    (0x01, 0x03): "it is not in --callers",
     (0x01, 0x07): "it called another AE title",
 }
 
 
 @dataclass(eq=False)
 class Peer:
-    """One connection: where from, whether it has an association, and the message that it is sending."""
+    """One connection: its address, its association, and the message that it is sending."""
 
     association: Any
     host: str
@@ -72,7 +73,7 @@ class Peer:
     message_bytes: int = 0
 
     def deadline(self) -> float:
-        """When the bytes that are waited for must be here."""
+        """Deadline for the next bytes."""
         if not self.is_associated:
             return self.opened + SECONDS_TO_ASK
         began = time.monotonic() if self.message_began is None else self.message_began
@@ -107,7 +108,7 @@ class Connections:
         ]
 
     def finish_message(self, association: Any) -> None:
-        """Note that the message of a connection is dealt with, and no longer in memory."""
+        """Record that the message of a connection is processed and no longer in memory."""
         with self._lock:
             peer = self._peers.get(id(association))
             if peer is not None:
@@ -123,25 +124,25 @@ class Connections:
         self._tell(line)
 
     def _open(self, event: Any) -> None:
-        """Take a connection into the count; the oldest that has said nothing makes place for it."""
+        """Count a connection; with too many, the oldest silent one is closed."""
         sock = event.assoc.dul.socket
         peer = Peer(event.assoc, str(event.address[0]), sock.socket)
         sock.recv = lambda count: self._receive(peer, count)
         with self._lock:
-            # pynetdicom tells of most ends (`_close`), but not of its own faults.
+            # pynetdicom reports most ends (`_close`), but not its own errors.
             self._peers = {key: one for key, one in self._peers.items() if not one.is_over()}
             self._peers[id(event.assoc)] = peer
             silent = [one for one in self._peers.values() if not one.is_associated]
         neighbours = [one for one in silent if one.host == peer.host]
         if len(neighbours) > MOST_SILENT_OF_AN_ADDRESS:
-            self._say(f"{peer.host} opens connections and says nothing in them: the oldest was ended")
+            self._say(f"{peer.host} opens connections and sends nothing: the oldest was closed")
             neighbours[0].end()
         elif len(silent) > MOST_SILENT:
-            self._say("too many connections in which nothing is said: the oldest was ended")
+            self._say("too many silent connections: the oldest was closed")
             silent[0].end()
 
     def _admit(self, event: Any) -> None:
-        """Give a peer that asks for an association a place, or say that there is none."""
+        """Accept or reject a peer's request for an association."""
         with self._lock:
             peer = self._peers[id(event.assoc)]
             others = [one for one in self._peers.values() if one.is_associated]
@@ -152,13 +153,13 @@ class Connections:
         if is_full:
             self._say(
                 f"a request of {peer.host} was rejected: {len(others)} associations are open, "
-                f"{of_the_address} of them with that address"
+                f"{of_the_address} of them from that address"
             )
             event.assoc.acse.send_reject(*LOCAL_LIMIT_EXCEEDED)
-            event.assoc.kill()  # returns when the peer has its answer, or after SECONDS_TO_ASK
+            event.assoc.kill()  # returns when the peer has the answer, or after SECONDS_TO_ASK
 
     def _tell_rejected(self, event: Any) -> None:
-        """Say why pynetdicom rejected a request; the peer gives its place back."""
+        """Log why pynetdicom rejected a request, and release the connection."""
         with self._lock:
             self._peers[id(event.assoc)].is_associated = False
         answer = event.assoc.acceptor.primitive
@@ -166,12 +167,12 @@ class Connections:
         self._say(f"{event.assoc.requestor.ae_title!r} was rejected: {why}")
 
     def _close(self, event: Any) -> None:
-        """Free the place at once: pynetdicom's thread would wait for a request until its time is over."""
+        """Release the connection at once: pynetdicom's thread would wait for a request until its deadline."""
         with self._lock:
             peer = self._peers.pop(id(event.assoc), None)
         if peer is None:
             return
-        # pynetdicom closes no socket that the peer has shut.
+        # pynetdicom does not close a socket that the peer has shut.
         peer.line.close()
         if event.assoc.requestor.primitive is None:
             event.assoc.dul.to_user_queue.put(None)
@@ -181,13 +182,13 @@ class Connections:
         self._reserve(peer, count)
         content = bytearray()
         while len(content) < count:
-            # Also after the deadline, what is here already is read: the news that the peer has gone, above all.
+            # After the deadline, bytes that have arrived are still read, above all the end of the connection.
             left = max(peer.deadline() - time.monotonic(), LEAST_WAIT)
             try:
                 peer.line.settimeout(left)
                 part = peer.line.recv(min(CHUNK, count - len(content)))
             except TimeoutError:
-                self._say(f"{peer.host} began to send and did not go on: the connection was ended")
+                self._say(f"{peer.host} stopped in the middle of a message: the connection was closed")
                 raise
             if not part:
                 break
@@ -196,7 +197,7 @@ class Connections:
         return content
 
     def _reserve(self, peer: Peer, count: int) -> None:
-        """Count bytes that are about to be read, and end the connection where they are too many."""
+        """Count bytes before they are read, and close the connection if they are too many."""
         most = self._largest * LARGEST_MESSAGES_AT_ONCE
         with self._lock:
             if peer.message_began is None:
@@ -210,7 +211,7 @@ class Connections:
             why = f"more than {most >> 20} MB at once"
         else:
             why = f"a message of more than {self._largest >> 20} MB"
-        self._say(f"{why}: the connection with {peer.host} was ended")
+        self._say(f"{why}: the connection with {peer.host} was closed")
         raise OSError("message too long")
 
 
@@ -225,13 +226,13 @@ SUCCESS, DUPLICATE, OUT_OF_RESOURCES, NO_MATCH = 0x0000, 0x0111, 0xA700, 0xA900
 
 
 def quiet_network_log() -> None:
-    """Keep pynetdicom from printing each message, and its own account of what we answer for."""
+    """Keep pynetdicom from printing each message."""
     _config.LOG_HANDLER_LEVEL = "none"
     logging.getLogger("pynetdicom").setLevel(logging.CRITICAL)
 
 
 class Receiver:
-    """DICOM server of a node; ``tell`` is told of each image, ``log`` in one line of what was refused."""
+    """DICOM server of a node; ``tell`` is called for each image, ``log`` with one line per refusal."""
 
     def __init__(
         self,
@@ -246,12 +247,12 @@ class Receiver:
         self._server: Any = None
 
     def start(self) -> int:
-        """Begin to listen, and return the port."""
+        """Start to listen, and return the port."""
         entity = AE(ae_title=self._settings.ae_title)
         entity.require_called_aet = True
         entity.require_calling_aet = list(self._settings.callers)
         entity.maximum_pdu_size = LARGEST_PDU
-        # `Connections` counts, as pynetdicom would count those that say nothing, and let them keep others out.
+        # `Connections` counts instead of pynetdicom, which would let silent connections keep others out.
         entity.maximum_associations = sys.maxsize
         entity.acse_timeout = SECONDS_TO_ASK
         entity.dimse_timeout = entity.network_timeout = SILENCE_SECONDS
@@ -273,7 +274,7 @@ class Receiver:
         return int(self._server.socket.getsockname()[1])
 
     def stop(self) -> None:
-        """Stop listening, and end the connections that are open."""
+        """Stop listening, and close open connections."""
         if self._server is not None:
             self._server.shutdown()
             self._server = None

@@ -1,7 +1,7 @@
-"""A running node: receiver, worker and sender together, until it is told to stop.
+"""A running node: receiver, worker and sender together, until it is stopped.
 
-The detector's turn: an image that was received becomes two documents, a report and a presentation state. They are sent
-by C-STORE to the destination, until it has acknowledged each.
+The detector makes two documents from each image, a report and a presentation state. They are sent by C-STORE to the
+destination until it has acknowledged each.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ from overread.study import (
     write_documents,
 )
 
-# Set by judgement: a destination that refuses a document for a passing reason has had time to get over it.
+# Set by judgement: enough time for a destination to recover from a temporary problem.
 MOST_REFUSALS = 5
 # Documents of one connection, so that a connection that breaks costs few. Set by judgement.
 MOST_AT_ONCE = 100
 SILENCE_SECONDS = 30
-# Status codes: PS3.4 table B.2-1 and PS3.7 annex C. Who has an instance of ours already, has this one: the UID follows
-# from the content.
+# Status codes: PS3.4 table B.2-1 and PS3.7 annex C. A destination that already has the instance has this one, because
+# the UID is derived from the content.
 SUCCESS, DUPLICATE, WARNINGS = 0x0000, 0x0111, range(0xB000, 0xC000)
 
 
 @dataclass(eq=False)
 class Sender:
-    """Sends what waits."""
+    """Send waiting documents."""
 
     spool: Spool
     settings: NodeSettings
     log: Callable[[str], None]
 
     def send(self) -> bool | None:
-        """Send the documents that wait; return whether there were any, None where some were not taken."""
+        """Send the waiting documents; return whether there were any, None if some were not accepted."""
         waiting = self.spool.ledger.unsent(MOST_AT_ONCE)
         if not waiting:
             return False
@@ -82,7 +82,7 @@ class Sender:
         entity = AE(ae_title=self.settings.ae_title)
         entity.acse_timeout = entity.dimse_timeout = entity.network_timeout = SILENCE_SECONDS
         entity.connection_timeout = SILENCE_SECONDS
-        # One context for each syntax: a document is sent in the one it is written in, or converted by us.
+        # One context for each syntax: a document is sent in its own syntax, or converted here.
         for document_class in (ComprehensiveSRStorage, GrayscaleSoftcopyPresentationStateStorage):
             for syntax in (ExplicitVRLittleEndian, ImplicitVRLittleEndian):
                 entity.add_requested_context(document_class, syntax)
@@ -102,7 +102,7 @@ class Sender:
             except RuntimeError:  # the connection is gone
                 return None
             except ValueError:  # the destination takes no documents of this class
-                reason = "takes no documents of this kind"
+                reason = "does not accept documents of this kind"
             else:
                 if "Status" not in response:
                     return None
@@ -117,7 +117,7 @@ class Sender:
         return None if is_refused else True
 
     def _read(self, answer: NodeAnswer) -> Dataset | None:
-        """Document of an answer; where it is gone or damaged, its image waits for the detector again."""
+        """Document of an answer; if it is missing or damaged, its image is queued for the detector again."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -126,7 +126,7 @@ class Sender:
         except Exception:  # pydicom raises almost anything on damaged data
             is_whole = False
         if not is_whole:
-            self.log(f"document {answer.uid}: its file is gone or damaged; it is made again")
+            self.log(f"document {answer.uid}: its file is missing or damaged; it is made again")
             self.spool.ledger.wait_again(answer.sop_uid)
             return None
         return document
@@ -137,28 +137,28 @@ class Sender:
             self.spool.ledger.fail(answer.sop_uid, reason)
 
 
-# Processes that may die of an image, each with nothing else to do; by judgement: one or two may have died of want of
-# memory, or by somebody's hand.
+# Processes with only this image that may die before the image is skipped; by judgement: one or two may have lacked
+# memory or been killed by hand.
 MOST_DEATHS = 3
 KINDS = Documents(sr=True, gsps=True, mode=PRIVATE_FILE)
 
 
 @dataclass(eq=False)
 class Worker:
-    """Works on one image after the other.
+    """Process one image after the other.
 
-    A node that dies, be it killed or out of memory, says nothing of the image that it worked on. That image is worked
-    on again after all others, in a process that has nothing else to do; only if that process dies, `MOST_DEATHS`
-    times, is the image given up.
+    A node that is killed or runs out of memory does not report the image it was processing. That image is processed
+    again after all others, in a separate process. Only if that process dies `MOST_DEATHS` times is the image skipped.
+
     """
 
-    spool: Spool  # Has the images, and gets the documents
-    request: Request  # What is asked of the detector, with documents
-    mm_per_px: tuple[float, float] | None  # Pixel size where an image does not say
-    log: Callable[[str], None]  # Gets a line for each image that failed
+    spool: Spool  # Source of the images, and destination of the documents
+    request: Request  # Request to the detector, with documents
+    mm_per_px: tuple[float, float] | None  # Pixel size of images that do not state it
+    log: Callable[[str], None]  # Called with a line for each image that failed
 
     def work(self) -> bool:
-        """Work on the image that waits longest; return whether there was one."""
+        """Process the image that has waited longest; return whether there was one."""
         ledger = self.spool.ledger
         entry = ledger.next_received()
         if entry is None:
@@ -179,19 +179,19 @@ class Worker:
         except StorageError:
             ledger.wait_again(entry.sop_uid)
             raise
-        except Exception as error:  # one image that finds a bug of ours must not cost the others
+        except Exception as error:  # an internal error on one image must not affect the others
             self._fail(entry.sop_uid, _describe(error))
         else:
             ledger.answer(entry.sop_uid, files, len(report.marks))
         return True
 
     def _detect(self, sop_uid: str, path: Path) -> ImageReport | None:
-        """Look for detections in an image; None where there are none yet, or it failed: its file may not be read."""
+        """Detect in an image; None if there is no result yet, or it failed because its file cannot be read."""
         try:
             report = detect_image(self.request, path, self.mm_per_px)[2]
             assert report is not None, "the request asks for documents"
         except MemoryError:
-            self.log(f"image {sop_uid}: not enough memory; it is worked on again in a process of its own")
+            self.log(f"image {sop_uid}: not enough memory; it will be processed again in a separate process")
         except Exception as error:
             self._fail(sop_uid, _describe(error))
         else:
@@ -199,7 +199,7 @@ class Worker:
         return None
 
     def _detect_alone(self, sop_uid: str, path: Path) -> ImageReport | None:
-        """Look for detections in an image in a process of its own; None where there are none yet, or it failed."""
+        """Detect in an image in a separate process; None if there is no result yet, or it failed."""
         with closing(IsolatedWorker(DetectionPipeline(self.request).spec(), WorkLimits())) as worker:
             outcome = worker.work(self.request.make_task(path, self.mm_per_px))
         if outcome.shard is not None:
@@ -210,12 +210,12 @@ class Worker:
             return None
         deaths = self.spool.ledger.count_death(sop_uid)
         if deaths < MOST_DEATHS:
-            self.log(f"image {sop_uid}: {outcome.fault.reason}; it will be worked on again")
+            self.log(f"image {sop_uid}: {outcome.fault.reason}; it will be processed again")
         else:
             self._fail(
                 sop_uid,
-                f"{deaths} processes with nothing but this image to work on did not live to its end, the last: "
-                f"{outcome.fault.reason} (it is kept; to try again, send it again)",
+                f"{deaths} separate processes died on this image, the last: "
+                f"{outcome.fault.reason} (the image is kept; to try again, send it again)",
             )
         return None
 
@@ -226,22 +226,22 @@ class Worker:
 
 
 def _describe(error: Exception) -> str:
-    """Say what went wrong with an image."""
+    """Return the error message of an image."""
     if isinstance(error, OverreadError):
         return str(error)
-    return f"failed in a way that nobody foresaw: {error!r}"
+    return f"failed with an unexpected error: {error!r}"
 
 
-# Without news, look for work this often; set by judgement: only a missed wake-up would have to wait so long.
+# Seconds between checks for work without a wake-up; set by judgement: only a missed wake-up waits for this.
 IDLE_SECONDS = 1.0
 # A destination that does not answer is asked again after 1, 2, 4, ... seconds, at most a minute; set by judgement.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 
 class Node:
-    """A node, which runs within its ``with`` block; one that was killed goes on with its folder.
+    """A node, which runs within its ``with`` block; after a kill it continues with the same folder.
 
-    The caller holds the lock of the folder. ``log`` is told, in one line, of what goes wrong.
+    The caller holds the lock of the folder. ``log`` is called with one line per problem.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class Node:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop: the image that is worked on is finished, all else waits in the spool."""
+        """Stop after the current image; everything else waits in the spool."""
         self._receiver.stop()
         self._stopped.set()
         self._received.set()
@@ -290,13 +290,13 @@ class Node:
         self._spool.close()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until the node stops by itself, which only a fault makes it do, or so many seconds."""
+        """Wait some seconds, or until the node stops because of an error."""
         self._stopped.wait(seconds)
         if self._fault is not None:
             raise self._fault
 
     def _guard(self, loop: Callable[[], None]) -> None:
-        """Run a loop; what nobody foresaw stops the node, so that it does not go on with half of its parts."""
+        """Run a loop; an unexpected error stops the node, so that it does not continue with half of its parts."""
         try:
             loop()
         except BaseException as error:
@@ -304,19 +304,19 @@ class Node:
             self._stopped.set()
 
     def _work(self) -> None:
-        """Work on images as they come."""
+        """Process images as they arrive."""
         while not self._stopped.is_set():
             self._received.clear()
             try:
                 while not self._stopped.is_set() and self._worker.work():
                     self._answered.set()
-            except OverreadError as error:  # no space: what waits is tried again
+            except OverreadError as error:  # no space: waiting images are tried again
                 self._log(str(error))
                 self._stopped.wait(LONGEST_PAUSE)
             self._received.wait(IDLE_SECONDS)
 
     def _send(self) -> None:
-        """Send documents as they are written, with longer and longer pauses while nobody takes them."""
+        """Send documents as they are written, with growing pauses while they are not accepted."""
         pause = FIRST_PAUSE
         while not self._stopped.is_set():
             self._answered.clear()
@@ -326,7 +326,9 @@ class Node:
                 self._log(str(error))
                 sent = None
             if sent is None:
-                self._log(f"{self.settings.destination} does not take documents now; next try in {pause:g} s")
+                self._log(
+                    f"{self.settings.destination} does not accept documents now; next try in {pause:g} s"
+                )
                 self._stopped.wait(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:

@@ -10,7 +10,7 @@ from typing import Self
 from overread.errors import UsageError
 from overread.images import MAX_BYTES
 
-# PS3.5 table 6.2-1, AE: 16 characters, no control characters and no backslash; blanks at the ends mean nothing.
+# PS3.5 table 6.2-1, AE: 16 characters, no control characters and no backslash; blanks at the ends do not count.
 AE_TITLE = re.compile(r"[ -\[\]-~]{1,16}")
 HIGHEST_PORT = 65535
 BYTES_IN_MB = 1 << 20
@@ -45,17 +45,17 @@ class NodeSettings:
     Parameters
     ----------
     destination
-        Who gets the documents.
+        Destination of the documents.
     ae_title
-        Of the node; whoever calls another is rejected.
+        AE title of the node; calls to other titles are rejected.
     host, port
-        Address to listen at; port 0: any that is free. A host that others can reach needs ``callers``.
+        Address to listen at; port 0: any free port. A host that others can reach needs ``callers``.
     callers
-        AE titles that may send; empty: all, on this machine alone.
+        AE titles that may send; empty: all, but only on this machine.
     largest_bytes
-        Longest message that is taken; a longer one ends the connection.
+        Longest accepted message; a longer one ends the connection.
     keep
-        Keep images and documents when they are answered and sent; else only the journal stays.
+        Keep processed images and sent documents; otherwise only the journal stays.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class NodeSettings:
         _check_port(self.port, "--port", lowest=0)
         if not BYTES_IN_MB <= self.largest_bytes <= MAX_BYTES:
             raise UsageError(
-                f"--largest-mb {self.largest_bytes / BYTES_IN_MB:g}: from 1 to {MAX_BYTES // BYTES_IN_MB}, the largest "
+                f"--largest-mb {self.largest_bytes / BYTES_IN_MB:g}: give 1 to {MAX_BYTES // BYTES_IN_MB}, the largest "
                 "image file that is read"
             )
         try:
@@ -87,18 +87,20 @@ class NodeSettings:
             raise UsageError(f"--host {self.host!r}: give an IP address of this machine") from None
         if not is_local and not self.callers:
             raise UsageError(
-                f"--host {self.host}: others can reach this address: name those who may send by --callers AE,AE"
+                f"--host {self.host}: other machines can reach this address. Give --callers AE,AE."
             )
 
 
 def _check_ae_title(title: str, option: str) -> str:
-    """Return an AE title without blanks at its ends; refuse what is none."""
+    """Return an AE title without blanks at its ends; refuse an invalid one."""
     if AE_TITLE.fullmatch(title) is None or not title.strip():
-        raise UsageError(f"{option}: {title!r} is no AE title: 1 to 16 ASCII characters without a backslash")
+        raise UsageError(
+            f"{option}: {title!r} is not an AE title (1 to 16 ASCII characters without a backslash)"
+        )
     return title.strip()
 
 
 def _check_port(port: int, option: str, *, lowest: int) -> None:
-    """Refuse a number that is no port."""
+    """Refuse a number that is not a port."""
     if not lowest <= port <= HIGHEST_PORT:
-        raise UsageError(f"{option}: {port} is no port; there are {lowest} to {HIGHEST_PORT}")
+        raise UsageError(f"{option}: {port} is not a port; give {lowest} to {HIGHEST_PORT}")

@@ -1,20 +1,17 @@
-"""The folder of a node: images that came in, documents that go out, and the journal of both.
+"""The folder of a node: received images, documents to send, and the journal of both.
 
 ::
 
-    node.sqlite     the journal (`Ledger`)
-    images/         one file for each image that is not done, named by its SOP instance UID
-    documents/      reports and presentation states that are not sent
-    lock            one node at a time
+    node.sqlite     the journal (`Ledger`) images/         one file for each unfinished image, named by its SOP instance
+    UID documents/      reports and presentation states that are not sent yet lock            one node at a time
 
-The journal of a node: each image and each document, and how far it has come. Every change is on the device.
+The journal of a node records the state of each image and document. Every change is on the device.
 
 ::
 
-    received   stored on the device, waiting for the detector
-    answered   its documents are written, waiting for the destination
-    done       the destination has acknowledged all of them
-    failed     given up, with the reason; the same image sent again is tried again
+    received   stored on the device, waiting for the detector answered   its documents are written, waiting for the
+    destination done       the destination has acknowledged all of them failed     with the reason; an image that is
+    sent again is tried again
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ from overread.files import (
 )
 
 SCHEMA = 1
-# Where the header of a SQLite file says whose it is (sqlite.org/fileformat.html, section 1.3), and our mark.
+# Offset of the application id in the header of a SQLite file (sqlite.org/fileformat.html, section 1.3), and its value.
 APPLICATION = slice(68, 72)
 OURS = b"OvRd"
 # SQLite's own companions of the file.
@@ -74,7 +71,7 @@ FROM images GROUP BY study_uid ORDER BY min(received), study_uid
 
 @dataclass(frozen=True)
 class ImageEntry:
-    """What is known of an image; ``tries``: 1 once it was begun, 1 more for each process that died of it alone."""
+    """Entry of an image; ``tries``: 1 after its start, and 1 more for each separate process that died on it."""
 
     sop_uid: str
     study_uid: str
@@ -100,7 +97,7 @@ class Ledger(Database):
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         _refuse_links(path)
         if not read_only and not path.exists():
-            with suppress(FileExistsError):  # somebody else made it just now
+            with suppress(FileExistsError):  # another process made it just now
                 write_atomically(path, _empty_journal(), exclusive=True, mode=0o600)
         _refuse_foreign_files(path)
         place = f"{real_path(path).as_uri()}?mode={'ro' if read_only else 'rw'}"
@@ -109,7 +106,9 @@ class Ledger(Database):
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if version != SCHEMA:
                 self._connection.close()
-                raise FormatError(f"{path}: a journal of version {version}; this one reads {SCHEMA}")
+                raise FormatError(
+                    f"{path}: a journal of version {version}; this Overread reads version {SCHEMA}"
+                )
             if not read_only:
                 self._prepare_to_write()
 
@@ -118,7 +117,7 @@ class Ledger(Database):
         return self._image("sop_uid = ?", sop_uid)
 
     def next_received(self) -> ImageEntry | None:
-        """Image that waits longest for the detector; one during which a process died comes after all others."""
+        """Image that waits longest for the detector; images on which a process died come last."""
         return self._image("state = 'received' ORDER BY tries, received, sop_uid LIMIT 1")
 
     def _image(self, condition: str, *values: str) -> ImageEntry | None:
@@ -127,7 +126,7 @@ class Ledger(Database):
         return ImageEntry(*found[0]) if found else None
 
     def receive(self, sop_uid: str, study_uid: str, sha256: str, sender: str) -> None:
-        """Note an image that is stored; one that had failed begins again."""
+        """Record a stored image; a failed one starts again."""
         now = timestamp()
         with self.transaction() as database:
             database.execute(
@@ -142,24 +141,24 @@ class Ledger(Database):
             )
 
     def begin_work(self, sop_uid: str) -> None:
-        """Note, before the work, that an image is worked on: where it still waits later, the work did not end."""
+        """Record the start of work on an image, so that unfinished work is recognized later."""
         self.rows("UPDATE images SET tries = max(tries, 1) WHERE sop_uid = ?", (sop_uid,))
 
     def count_death(self, sop_uid: str) -> int:
-        """Note that a process that worked on nothing but this image died; return how often one did."""
+        """Record that a separate process died on this image; return the number of deaths."""
         with self.transaction() as database:
             database.execute("UPDATE images SET tries = tries + 1 WHERE sop_uid = ?", (sop_uid,))
             row = database.execute("SELECT tries FROM images WHERE sop_uid = ?", (sop_uid,)).fetchone()
         return int(row[0]) - 1
 
     def wait_again(self, sop_uid: str) -> None:
-        """Put an image back to where it waits for the detector, as if it had not been tried."""
+        """Queue an image for the detector again, as if it had not been tried."""
         with self.transaction() as database:
             database.execute("DELETE FROM answers WHERE sop_uid = ? AND sent IS NULL", (sop_uid,))
             database.execute("UPDATE images SET state = 'received', tries = 0 WHERE sop_uid = ?", (sop_uid,))
 
     def answer(self, sop_uid: str, files: Iterable[Path], detections: int) -> None:
-        """Note an image's documents, which are written; one that was sent before is not sent again."""
+        """Record an image's written documents; a document that was sent is not sent again."""
         with self.transaction() as database:
             database.executemany(
                 "INSERT INTO answers VALUES (?, ?, ?, 0, NULL) ON CONFLICT (uid) DO NOTHING",
@@ -173,12 +172,12 @@ class Ledger(Database):
             _finish_if_sent(database, sop_uid)
 
     def fail(self, sop_uid: str, reason: str) -> None:
-        """Give an image up."""
+        """Record that an image failed."""
         change = "UPDATE images SET state = 'failed', reason = ?, changed = ? WHERE sop_uid = ?"
         self.rows(change, (reason, timestamp(), sop_uid))
 
     def unsent(self, most: int) -> list[NodeAnswer]:
-        """Documents that wait for the destination, in the order of their images, at most so many."""
+        """Documents that wait for the destination, in the order of their images, up to a number."""
         query = (
             "SELECT uid, file, sop_uid, answers.tries FROM answers JOIN images USING (sop_uid) "
             "WHERE sent IS NULL AND state = 'answered' ORDER BY received, sop_uid, answers.rowid LIMIT ?"
@@ -186,13 +185,13 @@ class Ledger(Database):
         return [NodeAnswer(*row) for row in self.rows(query, (most,))]
 
     def mark_sent(self, answer: NodeAnswer) -> bool:
-        """Note that the destination has a document; return whether this was the last of its image."""
+        """Record that a document was sent; return whether it was the last of its image."""
         with self.transaction() as database:
             database.execute("UPDATE answers SET sent = ? WHERE uid = ?", (timestamp(), answer.uid))
             return _finish_if_sent(database, answer.sop_uid)
 
     def refuse(self, answer: NodeAnswer, reason: str) -> int:
-        """Note that the destination refused a document; return how often it did."""
+        """Record that the destination refused a document; return the number of refusals."""
         with self.transaction() as database:
             database.execute("UPDATE answers SET tries = tries + 1 WHERE uid = ?", (answer.uid,))
             database.execute("UPDATE images SET reason = ? WHERE sop_uid = ?", (reason, answer.sop_uid))
@@ -204,7 +203,7 @@ class Ledger(Database):
         return [row[0] for row in self.rows("SELECT file FROM answers WHERE sop_uid = ?", (sop_uid,))]
 
     def worklist(self) -> pd.DataFrame:
-        """Studies, the oldest first, with how many of their images are done, waiting and failed, and a reason."""
+        """Studies, the oldest first, with the numbers of images done, waiting and failed, and a reason."""
         with self._lock, self._naming_the_file():
             cursor = self._connection.execute(WORKLIST)
             names = [column[0] for column in cursor.description]
@@ -212,7 +211,7 @@ class Ledger(Database):
 
 
 def _empty_journal() -> bytes:
-    """Bytes of a journal without entries: a file that is there is whole, and says whose it is."""
+    """Bytes of an empty journal, so that a new file is complete and has the application id."""
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(TABLES)
         database.execute(f"PRAGMA user_version = {SCHEMA}")
@@ -221,26 +220,26 @@ def _empty_journal() -> bytes:
 
 
 def _refuse_links(path: Path) -> None:
-    """Refuse a journal that is somewhere else: SQLite would write there."""
+    """Refuse a journal that is a link: SQLite would write to its target."""
     for companion in COMPANIONS:
         file = path.with_name(path.name + companion)
         if file.is_symlink():
-            raise StorageError(f"{file}: is a link, which a journal must not be (take it away)")
+            raise StorageError(f"{file}: is a link. Remove it.")
 
 
 def _refuse_foreign_files(path: Path) -> None:
-    """Refuse a file that is not ours by its first bytes: opening a database can change it."""
+    """Refuse another file by its first bytes: opening a database can change it."""
     try:
         with open_regular(path) as file:
             header = file.read(APPLICATION.stop)
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
     if header[APPLICATION] != OURS:
-        raise FormatError(f"{path}: is not a node's journal; it stays as it is (give another --spool)")
+        raise FormatError(f"{path}: is not a node's journal and was not changed. Give another --spool.")
 
 
 def _finish_if_sent(database: sqlite3.Connection, sop_uid: str) -> bool:
-    """Move an answered image to done when nothing of it waits for the destination; return whether it moved."""
+    """Move an answered image to done if all its documents are sent; return whether it moved."""
     changed = database.execute(
         "UPDATE images SET state = 'done', reason = '', changed = ? WHERE sop_uid = ? AND state = 'answered' "
         "AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.sop_uid = images.sop_uid AND sent IS NULL)",
@@ -250,7 +249,7 @@ def _finish_if_sent(database: sqlite3.Connection, sop_uid: str) -> bool:
 
 
 def timestamp() -> str:
-    """Now, in UTC, so that text sorts as time does."""
+    """Return the current time in UTC, as text that sorts by time."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
@@ -260,23 +259,23 @@ LONGEST_UID = 64
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 PART_FILES = ".overread-*.part"
 PREAMBLE = b"\0" * 128 + b"DICM"
-# What images may not take of the device, as work on them needs it: SQLite's log grows to 4 MB before it is written
-# back, an image's two documents have some 20 kB. The rest, set by judgement, is for others who write on the device.
+# Space on the device that images must leave for work on them: SQLite's log grows to 4 MB before it is written back, an
+# image's two documents have some 20 kB. The rest, set by judgement, is for other writers.
 BYTES_TO_WORK = 64 * 2**20
-# Where a file says how long the rest of its meta information is: behind the tag, type and length of (0002,0000).
+# Offset of the length of the meta information: after the tag, type and length of (0002,0000).
 META_LENGTH = slice(140, 144)
 
 
 class StoreResult(Enum):
-    """What became of an image that was sent."""
+    """Result of receiving an image."""
 
     STORED = "stored"
     KNOWN = "is here already"
-    CONFLICT = "another content under the same SOP instance UID"
+    CONFLICT = "other content under the same SOP instance UID"
 
 
 class Spool:
-    """A node's folder, made if need be; what is in it is private to its owner."""
+    """A node's folder, created if needed and private to its owner."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -285,7 +284,7 @@ class Spool:
             folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             for place in (self._images, self.documents):
                 if place.is_symlink():
-                    raise StorageError(f"{place}: is a link, which leads out of the spool (take it away)")
+                    raise StorageError(f"{place}: is a link out of the spool. Remove it.")
                 place.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
                 place.chmod(PRIVATE_FOLDER)
         except OSError as error:
@@ -294,11 +293,11 @@ class Spool:
         self._storing = threading.Lock()
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self.ledger.close()
 
     def image_path(self, sop_uid: str) -> Path:
-        """File of an image; what is no UID is refused, as a journal that somebody forged must not lead out of here."""
+        """File of an image; an invalid UID is refused, so that a forged journal cannot lead out of the spool."""
         return self._images / f"{_check_uid(sop_uid)}.dcm"
 
     def document_path(self, name: str) -> Path:
@@ -307,7 +306,7 @@ class Spool:
 
     def store(self, meta: bytes, dataset: bytes, sop_uid: str, sender: str) -> StoreResult:
         """Store an image; when this returns, it is on the device and in the journal."""
-        # One at a time, which bounds the memory of copies.
+        # One at a time, to limit the memory of copies.
         with self._storing:
             study_uid = _identify(meta, dataset, sop_uid)
             sha256 = digest_of_bytes(dataset)
@@ -323,24 +322,24 @@ class Spool:
         return StoreResult.STORED
 
     def _refuse_the_last_bytes(self, size: int) -> None:
-        """Refuse an image that would leave too little space to work on those that were acknowledged."""
+        """Refuse an image that would leave too little space to process the acknowledged ones."""
         free = _free_bytes(self.folder)
         if free < size + BYTES_TO_WORK:
             raise StorageError(
-                f"{self.folder}: {free >> 20} MB are free; an image is taken while it leaves {BYTES_TO_WORK >> 20} MB"
+                f"{self.folder}: only {free >> 20} MB are free; an image must leave {BYTES_TO_WORK >> 20} MB"
             )
 
     def recover(self, *, keep_done: bool) -> None:
-        """Clear up after a kill: half-written files go, and so do files of images that are done, unless kept.
+        """Clean up after a kill: remove half-written files and, unless kept, files of finished images.
 
-        A whole image without an entry was never acknowledged, or the journal was lost; it is entered now.
+        A complete image without an entry was never acknowledged, or the journal was lost; it is entered now.
         """
         for place in (self._images, self.documents):
             for part in place.glob(PART_FILES):
                 part.unlink(missing_ok=True)
         for path in sorted(self._images.glob("*.dcm")):
             if path.is_symlink():
-                continue  # no receiver put it there, and it may lead anywhere
+                continue  # a link, which the receiver did not write
             entry = self.ledger.find(path.stem)
             if entry is None:
                 self._adopt(path)
@@ -348,10 +347,10 @@ class Spool:
                 self.discard(path.stem)
 
     def _adopt(self, path: Path) -> None:
-        """Enter an image whose file is there; what is no image stays where it is."""
+        """Enter an existing image file; other files stay."""
         try:
             content = read_regular(path)
-        except OSError:  # a pipe or a device, which no receiver put there
+        except OSError:  # a pipe or a device, which the receiver did not write
             return
         end = META_LENGTH.stop + int.from_bytes(content[META_LENGTH], "little")
         meta, dataset = content[len(PREAMBLE) : end], content[end:]
@@ -360,22 +359,20 @@ class Spool:
             self.ledger.receive(path.stem, study_uid, digest_of_bytes(dataset), "recovered")
 
     def discard(self, sop_uid: str) -> None:
-        """Delete the files of an image that is done; the journal still knows it."""
+        """Delete the files of a finished image; its journal entry stays."""
         for name in self.ledger.files_of(sop_uid):
-            with suppress(FormatError, OSError):  # forged, or no file: not ours to delete
+            with suppress(FormatError, OSError):  # forged, or not a file
                 self.document_path(name).unlink()
         with suppress(FormatError, OSError):
             self.image_path(sop_uid).unlink()
 
 
 def _free_bytes(folder: Path) -> int:
-    """Bytes that may still be written on the device of a folder."""
+    """Free bytes on the device of a folder."""
     try:
         return shutil.disk_usage(folder).free
     except OSError as error:
-        raise StorageError(
-            f"{folder}: cannot be asked for its free space: {error.strerror or error}"
-        ) from error
+        raise StorageError(f"{folder}: free space cannot be read: {error.strerror or error}") from error
 
 
 def _is_uid(uid: str) -> bool:
@@ -383,17 +380,17 @@ def _is_uid(uid: str) -> bool:
 
 
 def _check_uid(uid: str) -> str:
-    """Return a UID; refuse what is none."""
+    """Return a UID; refuse an invalid one."""
     if not _is_uid(uid):
-        raise FormatError(f"{uid[:LONGEST_UID]!r} is no UID")
+        raise FormatError(f"{uid[:LONGEST_UID]!r} is not a UID")
     return uid
 
 
 def _identify(meta: bytes, dataset: bytes, sop_uid: str) -> str:
-    """Study of a data set that is of the instance it is said to be."""
+    """Return the study UID of a data set after checking its instance UID."""
     tags = ["SOPInstanceUID", "StudyInstanceUID"]
     try:
-        # pydicom would warn on standard error, in words of the file.
+        # pydicom's warnings would quote the file.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             header = dcmread(BytesIO(PREAMBLE + meta + dataset), stop_before_pixels=True, specific_tags=tags)
@@ -402,7 +399,7 @@ def _identify(meta: bytes, dataset: bytes, sop_uid: str) -> str:
         raise FormatError(f"cannot be read as DICOM: {error}") from error
     for name, uid in (("SOPInstanceUID", sop_uid), ("StudyInstanceUID", study)):
         if not _is_uid(uid):
-            raise FormatError(f"{name} is missing, or no UID")
+            raise FormatError(f"{name} is missing or not a UID")
     if own != sop_uid:
-        raise FormatError("the data set is of another instance than the message says")
+        raise FormatError("the data set and the message have different SOP instance UIDs")
     return study

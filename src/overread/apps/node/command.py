@@ -1,4 +1,4 @@
-"""``overread node``: a detector as a DICOM node, and the list of what it did."""
+"""``overread node``: run a detector as a DICOM node, and list its studies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from overread.apps.node._service import Node
 
 
-IS_HELD = "another node works here (process {holder}); stop it, or give another --spool"
+IS_HELD = "another node uses this folder (process {holder}). Stop it, or give another --spool."
 
 
 def node(
@@ -35,48 +35,47 @@ def node(
     table: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Receive radiographs by C-STORE, detect, and send a report and a presentation state of each to a destination.
+    """Receive images by C-STORE, detect, and send a report and a presentation state of each to a destination.
 
-    An image is acknowledged when it is on the disk; a node that was stopped or killed goes on when it is started again
-    with the same spool. It runs until it is interrupted. With --status: list the studies instead.
+    An image is acknowledged when it is on the disk. A node that was stopped or killed continues when it is started
+    again with the same spool. It runs until it is interrupted. With --status it lists the studies instead.
 
     Parameters
     ----------
     detector
-        Detector file of a run (detector.json), or the run's folder.
+        Folder of a run, or its detector.json.
     spool
-        Folder for images that wait, documents that wait, and the journal.
+        Folder for waiting images, waiting documents and the journal.
     destination
-        Where documents go, as AE@HOST:PORT.
+        Destination of the documents, as AE@HOST:PORT.
     ae_title
-        Of this node.
+        AE title of this node.
     host
         Address to listen at. One that others can reach needs --callers.
     port
-        To listen at; 0: any that is free.
+        Port to listen at; 0: any free port.
     callers
-        AE titles that may send, with commas between; without them all may, from this machine.
+        AE titles that may send, separated by commas. By default all, but only from this machine.
     fp
-        Operating point: false positives per image of training + validation; default: the study's own, 0.5 unless it
-        says otherwise.
+        Operating point: false positives per image in training + validation. By default the study's, usually 0.5.
     mm_per_px
-        Size of a pixel where the image does not say: one number, or x,y.
+        Pixel size in mm, X or X,Y, where the image does not state it.
     largest_mb
-        Longest message that is taken.
+        Longest accepted message, in MB.
     keep
-        Keep images and documents that are done; without it only the journal stays.
+        Keep processed images and sent documents. By default only the journal stays.
     status
         List the studies of the spool: images done, waiting and failed, with the reason.
     table
         With --status: write the list to this file, CSV or Parquet.
     json
-        With --status: print the list for machines.
+        With --status: print the list as JSON.
     """
     if status:
         _show_status(spool, table, as_json=json)
         return
     if table is not None or json:
-        raise UsageError("--table and --json belong to --status")
+        raise UsageError("--table and --json need --status")
     if detector is None or destination is None:
         raise UsageError("a node needs a DETECTOR and --destination AE@HOST:PORT (or --status)")
     from overread.apps.node._service import Node
@@ -113,16 +112,16 @@ def _run_until_stopped(running: Node) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     with running:
-        # Flushed, because who started the node may read the port from a pipe.
+        # Flush, because the parent process may read the port from a pipe.
         at = running.settings
         print_line(f"listening as {at.ae_title} at {at.host}:{running.port}; stop with Ctrl-C")
         while not stop.wait(0.5):
             running.wait(0)
-    print_plain("stopped; started again with the same --spool it goes on")
+    print_plain("stopped; start it with the same --spool to continue")
 
 
 def _complain(line: str) -> None:
-    """Print one line on what went wrong."""
+    """Print one line about a problem."""
     print_plain(f"overread: {line}", stderr=True)
 
 
@@ -131,7 +130,7 @@ def _show_status(spool: Path, table: Path | None, *, as_json: bool) -> None:
     from overread.apps.node._spool import Ledger
 
     if not (spool / "node.sqlite").exists():
-        raise UsageError(f"{spool}: no node has worked here (there is no node.sqlite)")
+        raise UsageError(f"{spool}: no node has used this folder (it has no node.sqlite)")
     ledger = Ledger(spool / "node.sqlite", read_only=True)
     studies = ledger.worklist()
     ledger.close()

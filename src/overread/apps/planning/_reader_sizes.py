@@ -1,9 +1,9 @@
 """How many readers and cases a reader study needs, from the variance components of a pilot.
 
 A study of J readers and K cases, when the pilot had K* cases: error variance and covariances fall as one over the
-number of cases, the interaction of modality and reader, which is one between persons, stays. With s = max(Cov2 -
-Cov3, 0), V = max(variance of the interaction, 0) and r = K* / K, the mean square of the interaction is expected to be
-M = V + r (Var - Cov1 - s), and the difference d of two modalities is tested against the error term D with
+number of cases, the interaction of modality and reader stays. With s = max(Cov2 - Cov3, 0), V = max(variance of the
+interaction, 0) and r = K* / K, the mean square of the interaction is expected to be M = V + r (Var - Cov1 - s), and the
+difference d of two modalities is tested against the error term D with
 
 =====================  ===================================  ===============  ====================
 what is random         D                                    noncentrality    degrees of freedom
@@ -48,7 +48,7 @@ from overread.froc import (
 )
 from overread.tables import read_cells, unguard_formula
 
-# More cases than any reader study has had; set by judgement.
+# More cases than any reader study has; set by judgement.
 MOST_CASES = 1_000_000
 
 
@@ -59,9 +59,9 @@ class ReaderPilot:
     Attributes
     ----------
     components
-        Of the Obuchowski-Rockette model; the variance of the readers themselves cancels in differences.
+        Variance components of the Obuchowski-Rockette model; the variance of the readers cancels in differences.
     n_cases
-        Number of cases (of patients, where these were left out together) that they come from.
+        Number of cases of the pilot (patients, if these were left out together).
     """
 
     components: VarianceComponents
@@ -71,13 +71,13 @@ class ReaderPilot:
         known = self.components
         needed = (known.modality_reader, known.error, known.cov1, known.cov2, known.cov3)
         if not all(map(isfinite, needed)):
-            raise InvalidInputError("the pilot's variance components need to be finite numbers")
+            raise InvalidInputError("the pilot's variance components must be finite numbers")
         if self.n_cases < 2:
             raise InvalidInputError(f"n_cases={self.n_cases}: a pilot needs at least two")
         if known.error - known.cov1 - self._shared <= 0:
             raise InvalidInputError(
                 "the pilot's error variance is no larger than Cov1 + max(Cov2 - Cov3, 0): "
-                "it leaves no error between two readings, which no study has"
+                "so no error between two readings is left. Check the components."
             )
 
     @property
@@ -90,14 +90,14 @@ class ReaderPilot:
         """Error term D of a study of this size, and its degrees of freedom."""
         if random not in get_args(RandomEffects):
             raise InvalidInputError(
-                f"unknown random={random!r}: one of {', '.join(map(repr, get_args(RandomEffects)))}"
+                f"unknown random={random!r}: give one of {', '.join(map(repr, get_args(RandomEffects)))}"
             )
         if readers < (1 if random == "cases" else 2):
             raise InvalidInputError(
-                f"{readers} reader(s) cannot stand for others: plan at least two, or random='cases'"
+                f"{readers} reader(s) cannot represent other readers. Plan at least two, or random='cases'."
             )
         if not cases > 0:
-            raise InvalidInputError(f"cases={cases}: need a number above 0")
+            raise InvalidInputError(f"cases={cases}: give a number above 0")
         known, ratio = self.components, self.n_cases / cases
         if random == "cases":
             return ratio * (known.error - known.cov1 + (readers - 1) * self._shared), inf
@@ -116,7 +116,7 @@ class ReaderPilot:
         random: RandomEffects = "readers and cases",
         level: float = LEVEL,
     ) -> float:
-        """Probability that the study tells apart two modalities that differ by ``difference``."""
+        """Probability that the study distinguishes two modalities that differ by ``difference``."""
         error, df = self.error_term(readers, cases, random)
         noncentrality = readers * difference**2 / 2 / error
         if df == inf:
@@ -144,11 +144,11 @@ class ReaderPilot:
         random: RandomEffects = "readers and cases",
         level: float = LEVEL,
     ) -> int | None:
-        """Fewest cases with which the study has this power; None where it takes more readers."""
+        """Fewest cases with which the study has this power; None if more readers are needed."""
         if not (isfinite(difference) and difference):
-            raise InvalidInputError(f"difference={difference}: need a number other than 0, such as 0.05")
+            raise InvalidInputError(f"difference={difference}: give a number other than 0, such as 0.05")
         if not 1 - check_level(level) < power < 1:
-            raise InvalidInputError(f"power={power}: need a number between {1 - level:g} and 1, such as 0.8")
+            raise InvalidInputError(f"power={power}: give a number between {1 - level:g} and 1, such as 0.8")
         return _fewest(
             lambda cases: self.power(readers, cases, difference, random=random, level=level) >= power
         )
@@ -161,29 +161,29 @@ class ReaderPilot:
         random: RandomEffects = "readers and cases",
         level: float = LEVEL,
     ) -> int | None:
-        """Fewest cases with which the difference's interval has half this width; None where it takes more readers."""
+        """Fewest cases with which the difference's interval has half this width; None if more readers are needed."""
         if not half_width > 0:
-            raise InvalidInputError(f"half_width={half_width}: need a number above 0, such as 0.05")
+            raise InvalidInputError(f"half_width={half_width}: give a number above 0, such as 0.05")
         return _fewest(
             lambda cases: self.half_width(readers, cases, random=random, level=level) <= half_width
         )
 
 
 def pilot_readers(study: ReaderStudy) -> ReaderPilot:
-    """Take the variance components of a reader study as a pilot's."""
+    """Make a pilot from the variance components of a reader study."""
     if study.components is None or study.n_cases is None:
         raise InvalidInputError(
-            "the reader study has no covariance over cases or no number of cases: a plan needs both"
+            "the reader study lacks the covariance over cases or the number of cases; a plan needs both"
         )
     return ReaderPilot(study.components, study.n_cases)
 
 
 def _fewest(enough: Callable[[int], bool]) -> int | None:
-    """Fewest cases that are enough, or None.
+    """Return the smallest sufficient number of cases, or None.
 
-    More cases are not always better: as the error over cases falls, so do the degrees of freedom, and with few
-    readers the quantile rises faster than the error term falls. So numbers are tried upwards, each a fiftieth above
-    the last, and the first that is enough is refined.
+    More cases are not always better: as the error over cases falls, so do the degrees of freedom, and with few readers
+    the quantile rises faster than the error term falls. So numbers are tried upwards in steps of a fiftieth, and the
+    first sufficient one is refined.
     """
     low, high = 0, 1
     while not enough(high):
@@ -203,18 +203,18 @@ RATING_COLUMNS = ("modality", "reader", "case_id", "lesion_id", "rating")
 def read_reader_study(ratings: Path, cases: Path) -> dict[str, dict[str, CaseRatings]]:
     """Return ``ratings[modality][reader]``, as :func:`~overread.froc.merit._multi_reader` takes them.
 
-    A TableError names the row that is without a column, or of a case or lesion that the cases table has not.
+    A TableError names a row with an empty column, or with a case or lesion that is not in the cases table.
     """
     places, lesions = _read_cases(cases)
     marked: dict[str, dict[str, CaseRatings]] = {}
     for row, (modality, reader, case, lesion, rating) in _rows(ratings, RATING_COLUMNS):
         where = f"{ratings}, row {row}"
         if not (modality and reader):
-            raise TableError(f"{where}: modality or reader is empty (name both in every row)")
+            raise TableError(f"{where}: modality or reader is empty. Fill in both in every row.")
         if lesion and (case, lesion) not in lesions:
-            raise TableError(f"{where}: {cases} has no lesion {lesion!r} of case {case!r} (add it there)")
+            raise TableError(f"{where}: {cases} has no lesion {lesion!r} of case {case!r}. Add it there.")
         if case not in places:
-            raise TableError(f"{where}: {cases} has no case {case!r} (add it there)")
+            raise TableError(f"{where}: {cases} has no case {case!r}. Add it there.")
         by_reader = marked.setdefault(modality, {})
         if reader not in by_reader:
             by_reader[reader] = CaseRatings(
@@ -235,10 +235,10 @@ def _read_cases(path: Path) -> tuple[dict[str, int], dict[tuple[str, str], int]]
     lesions: dict[tuple[str, str], int] = {}
     for row, (case, lesion) in _rows(path, CASE_COLUMNS):
         if not case:
-            raise TableError(f"{path}, row {row}: case_id is empty (name the case)")
+            raise TableError(f"{path}, row {row}: case_id is empty. Fill it in.")
         if (case, lesion) in lesions:
             raise TableError(
-                f"{path}, row {row}: lesion {lesion!r} of case {case!r} is there twice (drop one)"
+                f"{path}, row {row}: lesion {lesion!r} of case {case!r} is listed twice. Delete one row."
             )
         places.setdefault(case, len(places))
         if lesion:
@@ -251,7 +251,7 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, list[str]
     cells = read_cells(path)
     missing = [name for name in columns if name not in cells.header]
     if missing:
-        raise TableError(f"{path}, row 1: no column {', '.join(missing)} (it needs {', '.join(columns)})")
+        raise TableError(f"{path}, row 1: no column {', '.join(missing)}; needed: {', '.join(columns)}")
     wanted = [cells.header.index(name) for name in columns]
     for row, record in enumerate(cells.rows, start=2):
         yield row, [unguard_formula(record[place]).strip() for place in wanted]
@@ -263,5 +263,5 @@ def _number(cell: str, where: str) -> float:
     except ValueError:
         value = float("nan")
     if not isfinite(value):
-        raise TableError(f"{where}, column rating: {cell!r} is not a finite number (give one)")
+        raise TableError(f"{where}, column rating: {cell!r} is not a finite number. Correct it.")
     return value

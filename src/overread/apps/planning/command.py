@@ -1,7 +1,7 @@
-"""`overread plan`: how many images and golden objects a wanted width or power needs.
+"""`overread plan`: how many images and consensus objects a study needs.
 
-There are three kinds of plan: from a run, from expectations, and of a reader study. Each has its options, which make a
-record, and a function that prints it.
+There are three kinds of plan: from a run, from expectations, and of a reader study. Each has its options and a function
+that prints its result.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from overread.study import Run
 
 
-# Half-widths, and differences, of the table that is shown where none is asked for.
+# Half-widths and differences of the default table.
 TABLE = (0.1, 0.075, 0.05, 0.03)
-# With so few the size that a pilot asks for has a standard deviation of 30 % (docs/how-to/plan.md).
+# With fewer, the size planned from a pilot has a standard deviation above 30 % (docs/how-to/plan.md).
 FEW_PATIENTS = 20
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What the study to come shall reach.
+    """The aim of the planned study.
 
     Parameters
     ----------
     half_width
-        Half the width of the interval that is wanted, as a share: 0.05 is 5 points. Without it, and without a
-        difference: a table.
+        Wanted half-width of the interval, as a share: 0.05 is 5 points. Without --half-width and --difference, a table
+        of several.
     difference
-        Difference that is to be found, as a share.
+        Difference to detect, as a share.
     power
-        Probability with which it is to be found.
+        Probability of detecting the difference.
     """
 
     half_width: float | None = None
@@ -51,11 +51,11 @@ class Wanted:
     power: float = 0.8
 
     def of_half_widths(self, plan: Callable[[float], dict[str, Any]]) -> list[dict[str, Any]]:
-        """Plan for the half-width that is wanted; for several where nothing is."""
+        """Plan for the wanted half-width, or for several by default."""
         return self._rows("half_width", self.half_width, plan)
 
     def of_differences(self, plan: Callable[[float], dict[str, Any]]) -> list[dict[str, Any]]:
-        """Plan for the difference that is to be found; for several where nothing is wanted."""
+        """Plan for the difference to detect, or for several by default."""
         return self._rows("difference", self.difference, plan)
 
     def _rows(
@@ -75,18 +75,17 @@ class RunPlan:
     run
         Folder of a finished run, whose test set is the pilot: my_study/runs/main.
     model
-        Model of the run; without it the first.
+        Model of the run; by default the first.
     compare
         Two models of the run, to plan their comparison.
     fp
         False positives per image.
     locked
-        Plan for a threshold that is fixed beforehand (that of the run) rather than taken from
-        the images of the test.
+        Plan for the run's locked threshold instead of one chosen on the test images.
     of
-        Sensitivity for golden objects (GTs), or for images that have one.
+        Sensitivity for consensus objects (gt), or for images that have one (image).
     images
-        Images that are planned, to see what they give (a reader study has --cases).
+        Number of planned images, to see their half-width and power (for a reader study use --cases).
     """
 
     run: Path | None = None
@@ -99,7 +98,7 @@ class RunPlan:
 
     @property
     def measure(self) -> str:
-        """Sensitivity that is meant."""
+        """Name of the planned sensitivity."""
         return f"{self.of}_sensitivity"
 
     def report(self, wanted: Wanted, draws: Resampling) -> dict[str, Any]:
@@ -111,7 +110,7 @@ class RunPlan:
         given = {"--model": self.model, "--locked": self.locked}
         for name, value in ({"--difference": wanted.difference} if alone else given).items():
             if value not in (None, False):
-                raise UsageError(f"{name} does not go with {kind}")
+                raise UsageError(f"{name} cannot be combined with {kind}")
         assert self.run is not None
         return {
             "plan": "sensitivity" if alone else "difference",
@@ -133,7 +132,7 @@ class RunPlan:
             threshold = float(matched.thresholds([self.fp])[0])
             if not isfinite(threshold):
                 raise InvalidInputError(
-                    f"no threshold has at most {self.fp:g} FP per image: the best score has more"
+                    f"no threshold gives {self.fp:g} FP per image or less. Give a larger --fp."
                 )
         pilot = pilot_sensitivity(
             matched.test,
@@ -163,7 +162,7 @@ class RunPlan:
         assert self.compare is not None
         names, level = self.compare, draws.level
         if names[0] == names[1]:
-            raise UsageError(f"--compare: both models are {names[0]!r}")
+            raise UsageError(f"--compare: both models are {names[0]!r}. Give two different ones.")
         first, second = (run.matched(_known_model(run, name)).test for name in names)
         drawn = {"n_bootstrap": draws.n_bootstrap, "seed": draws.seed}
         pilot = pilot_difference(first, second, fp_target=self.fp, measure=self.measure, **drawn)
@@ -186,7 +185,7 @@ class RunPlan:
         }
 
     def _planned(self, pilot: Any, level: float) -> dict[str, Any]:
-        """Return what the planned images give; nothing where none are planned."""
+        """Return the half-width and power of the planned images, if any."""
         if self.images is None:
             return {}
         size = pilot.size.times(pilot.size.growth(images=self.images))
@@ -197,18 +196,18 @@ class RunPlan:
 @Parameter(name="*", group="Without a run")
 @dataclass(frozen=True, kw_only=True)
 class AssumedStudy:
-    """What is expected, where there is no run to measure it.
+    """Expected values, if there is no run.
 
     Parameters
     ----------
     sensitivity
-        Sensitivity that is expected.
+        Expected sensitivity.
     golden_per_image
-        Golden objects an image, to turn objects into images.
+        Consensus objects per image, to convert objects to images.
     design_effect
-        Factor for golden objects of one patient being alike and for the threshold; 1 is none.
+        Factor for the similarity of one patient's consensus objects and for the threshold; 1: none.
     disagree
-        Share of golden objects that just one of two models finds; without it they miss independently.
+        Share of consensus objects that only one of two models finds. By default the models are independent.
     """
 
     sensitivity: float | None = None
@@ -223,7 +222,7 @@ class AssumedStudy:
         expected, per_image, level = self.sensitivity, self.golden_per_image, draws.level
         assert expected is not None
         if per_image is not None and not 0 < per_image < float("inf"):
-            raise InvalidInputError(f"golden_per_image={per_image}: need a number above 0")
+            raise InvalidInputError(f"golden_per_image={per_image}: give a number above 0")
 
         def size(gts: int) -> dict[str, int | None]:
             return {"gts": gts, "images": None if per_image is None else ceil(gts / per_image)}
@@ -247,14 +246,14 @@ class AssumedStudy:
 @Parameter(name="*", group="Reader studies")
 @dataclass(frozen=True, kw_only=True)
 class PilotReaders:
-    """A reader study to plan, and the pilot that it is planned from: two tables, or its variance components.
+    """A planned reader study, and its pilot: two tables, or the variance components.
 
     Parameters
     ----------
     readers
-        Readers that are planned.
+        Number of planned readers.
     cases
-        Cases that are planned, to see what they give.
+        Number of planned cases, to see their half-width and power.
     ratings
         Ratings of the pilot: modality, reader, case_id, lesion_id (empty: false positive), rating.
     lesions
@@ -262,9 +261,9 @@ class PilotReaders:
     merit
         Figure of merit of the pilot's tables.
     random
-        What the study shall speak of: other readers and cases, other readers, or other cases.
+        To what the study should generalize: other readers and cases, other readers, or other cases.
     pilot_cases
-        Cases of the pilot, with its variance components instead of tables.
+        Number of cases of the pilot, for variance components instead of tables.
     var
         Error variance, Var.
     cov1
@@ -291,7 +290,7 @@ class PilotReaders:
     var_tr: float | None = None
 
     def report(self, wanted: Wanted, draws: Resampling) -> dict[str, Any]:
-        """Plan a reader study from a pilot one."""
+        """Plan a reader study from a pilot."""
         pilot, figure, modalities = self._pilot()
         options: dict[str, Any] = {"random": self.random, "level": draws.level}
         readers = self.readers
@@ -322,7 +321,7 @@ class PilotReaders:
         return report
 
     def _pilot(self) -> tuple[ReaderPilot, str | None, list[str] | None]:
-        """Pilot, figure of merit and modalities, as far as known."""
+        """Return pilot, figure of merit and modalities, as far as known."""
         from overread.apps.planning._reader_sizes import ReaderPilot, pilot_readers, read_reader_study
         from overread.froc import VarianceComponents, reader_study
 
@@ -336,7 +335,7 @@ class PilotReaders:
                 "--readers needs the pilot: --ratings and --lesions, or all of --pilot-cases, --var, --cov1, --cov2, "
                 "--cov3 and --var-tr"
             )
-        # The variance of the readers themselves cancels in differences.
+        # The variance of the readers cancels in differences.
         components = VarianceComponents(float("nan"), *known)
         return ReaderPilot(components, self.pilot_cases), None, None
 
@@ -350,20 +349,20 @@ def plan(
     assumed: AssumedStudy | None = None,
     reading: PilotReaders | None = None,
 ) -> None:
-    """Say how many images and golden objects a wanted width or power needs.
+    """Compute how many images and consensus objects a study needs for an interval width or a power.
 
     Parameters
     ----------
     of_run
-        A run, whose test set is the pilot.
+        A run whose test set is the pilot.
     wanted
-        What the study to come shall reach.
+        The aim of the planned study.
     resampling
         How intervals are made.
     json
         Print JSON instead of sentences.
     assumed
-        What is expected, where there is no run.
+        Expected values, if there is no run.
     reading
         A reader study.
     """
@@ -377,7 +376,7 @@ def plan(
 
 
 def _only_kind(*kinds: RunPlan | AssumedStudy | PilotReaders) -> RunPlan | AssumedStudy | PilotReaders:
-    """Return the kind of plan whose first option is given; refuses options of more than one kind, or of none."""
+    """Return the kind of plan whose first option is given; refuse options of several kinds, or of none."""
     named = dict(zip(("RUN", "--sensitivity", "--readers"), kinds, strict=True))
     given = [name for name, kind in named.items() if getattr(kind, fields(kind)[0].name) is not None]
     if len(given) != 1:
@@ -387,19 +386,19 @@ def _only_kind(*kinds: RunPlan | AssumedStudy | PilotReaders) -> RunPlan | Assum
     for name, kind in named.items():
         used = [one.name for one in fields(kind) if getattr(kind, one.name) != one.default]
         if used and name != given[0]:
-            raise UsageError(f"{option_name(used[0])} goes with {name}")
+            raise UsageError(f"{option_name(used[0])} needs {name}")
     return named[given[0]]
 
 
 def _known_model(run: Run, name: str | None) -> str:
-    """Name of a model of the run; the first without one."""
+    """Name of a model of the run; by default the first."""
     known = [model.name for model in run.results.models]
     if name is not None and name not in known:
         raise UsageError(f"the run has no model {name!r}; it has {', '.join(known)}")
     return name or known[0]
 
 
-THINGS = {"gt_sensitivity": "golden objects", "image_sensitivity": "images with a golden object"}
+THINGS = {"gt_sensitivity": "consensus objects", "image_sensitivity": "images with a consensus object"}
 SPOKEN_OF = {
     "readers and cases": "other readers and other cases",
     "readers": "other readers on the same cases",
@@ -408,8 +407,8 @@ SPOKEN_OF = {
 
 
 ASSUMED = (
-    "Assumed: patients, images and golden objects in the same mix, the same model. These are sizes of the "
-    "test set alone; what the model learns from comes on top."
+    "Assumed: the same mix of patients, images and consensus objects, and the same model. These are sizes of the "
+    "test set alone, without training images."
 )
 
 
@@ -420,19 +419,19 @@ def _print_sensitivity(report: dict[str, Any]) -> None:
         point = f"the threshold {report['threshold']:.4g} locked for {point}"
     print_plain(
         f"{report['model']} finds {percent(pilot['estimate'])} % of the {things} at {point}, "
-        f"{100 * report['level']:g} % interval {percent(pilot['lower'])} to {percent(pilot['upper'])} %: "
+        f"{100 * report['level']:g} % interval {percent(pilot['lower'])} to {percent(pilot['upper'])} %, "
         f"half-width {_points(pilot['half_width'])}."
     )
     worth = f"{pilot['worth']:.0f} independent ones (design effect {pilot['design_effect']:.2f})"
-    _rests_on(report, f"; the {things} are worth {worth}")
+    _rests_on(report, f"; the {things} are equivalent to {worth}")
     plans = report["plans"]
-    _print_sizes("half-width", plans, report, "A half-width of {} takes {}.")
+    _print_sizes("half-width", plans, report, "A half-width of {} needs {}.")
     _print_planned(report)
-    # Of the table, the row of 5 points says enough about how much the expected sensitivity matters.
+    # The row of 5 points is enough to show how much the expected sensitivity matters.
     shown = plans[0] if len(plans) == 1 else plans[2]
     print_plain(
-        f"If the sensitivity is really {percent(report['cautious_sensitivity'])} %, the worst that its interval "
-        f"allows, a half-width of {_points(shown['half_width'])} takes {_size(shown['cautious_size'], report)}."
+        f"If the sensitivity is really {percent(report['cautious_sensitivity'])} %, the worst value in its "
+        f"interval, a half-width of {_points(shown['half_width'])} needs {_size(shown['cautious_size'], report)}."
     )
     print_plain(ASSUMED)
 
@@ -445,8 +444,8 @@ def _print_difference(report: dict[str, Any]) -> None:
         f"{100 * pilot['difference']:+.1f} points, half-width {_points(pilot['half_width'])}."
     )
     _rests_on(report)
-    _print_sizes("half-width", report["widths"], report, "A half-width of {} takes {}.")
-    sentence = f"To find a difference of {{}} with a power of {power} takes {{}}."
+    _print_sizes("half-width", report["widths"], report, "A half-width of {} needs {}.")
+    sentence = f"To detect a difference of {{}} with a power of {power}, you need {{}}."
     _print_sizes(f"difference, power {power}", report["powers"], report, sentence)
     _print_planned(report)
     print_plain(ASSUMED)
@@ -455,45 +454,47 @@ def _print_difference(report: dict[str, Any]) -> None:
 def _print_assumed(report: dict[str, Any]) -> None:
     def size(plan: dict[str, Any]) -> str:
         images = "" if plan["images"] is None else f" in {plan['images']:,} images"
-        return f"{plan['gts']:,} golden objects{images}"
+        return f"{plan['gts']:,} consensus objects{images}"
 
     print_plain(
         f"Expected: a sensitivity of {percent(report['sensitivity'])} % and a design effect of "
         f"{report['design_effect']:g}."
     )
     for one in report["widths"]:
-        print_plain(f"A half-width of {_points(one['half_width'])} takes {size(one)}.")
+        print_plain(f"A half-width of {_points(one['half_width'])} needs {size(one)}.")
     for one in report["powers"]:
         print_plain(
-            f"To find a difference of {_points(one['difference'])} between two models with a power of "
-            f"{report['power']:g} takes {size(one)}."
+            f"To detect a difference of {_points(one['difference'])} between two models with a power of "
+            f"{report['power']:g}, you need {size(one)}."
         )
     print_plain(
-        "These are sizes of the test set alone. A run measures what is assumed here: overread plan RUN"
+        "These are sizes of the test set alone. To use measured values, plan from a run: overread plan RUN"
     )
 
 
 def _print_readers(report: dict[str, Any]) -> None:
     def cases(plan: dict[str, Any]) -> str:
-        return "more readers, whatever the cases" if plan["cases"] is None else f"{plan['cases']:,} cases"
+        return (
+            "more readers, with any number of cases" if plan["cases"] is None else f"{plan['cases']:,} cases"
+        )
 
     pilot = report["pilot"]
     of = f", {report['figure']}" if report["figure"] else ""
     print_plain(
-        f"{report['readers']} readers, from a pilot of {pilot['n_cases']} cases{of}; to speak of "
+        f"{report['readers']} readers, from a pilot of {pilot['n_cases']} cases{of}; generalizing to "
         f"{SPOKEN_OF[report['random']]}. Widths and differences are in units of the figure of merit."
     )
     for one in report["widths"]:
-        print_plain(f"A half-width of {one['half_width']:g} takes {cases(one)}.")
+        print_plain(f"A half-width of {one['half_width']:g} needs {cases(one)}.")
     for one in report["powers"]:
         print_plain(
-            f"To find a difference of {one['difference']:g} with a power of {report['power']:g} takes {cases(one)}."
+            f"To detect a difference of {one['difference']:g} with power {report['power']:g}, you need {cases(one)}."
         )
     if planned := report.get("planned"):
         powers = _power_words(planned["powers"], scale=1, unit="")
         print_plain(f"{planned['cases']} cases give a half-width of {planned['half_width']:.3g}{powers}")
     print_plain(
-        "Assumed: cases with and without lesions in the pilot's proportion, readers and modalities like its own."
+        "Assumed: cases with and without lesions in the pilot's proportion, and similar readers and modalities."
     )
 
 
@@ -506,14 +507,14 @@ PRINTERS = {
 
 
 def _print_sizes(title: str, plans: list[dict[str, Any]], report: dict[str, Any], sentence: str) -> None:
-    """Print one size as a sentence, several as a table with a row for each width or difference."""
+    """Print one size as a sentence, several as a table with one row per width or difference."""
     from rich.box import SIMPLE_HEAD
 
     shares = [_points(one["half_width" if "half_width" in one else "difference"]) for one in plans]
     if len(plans) == 1:
         print_plain(sentence.format(shares[0], _size(plans[0]["size"], report)))
     elif plans:
-        names = {"gts": "golden objects", "images": "images", "patients": "patients"}
+        names = {"gts": "consensus objects", "images": "images", "patients": "patients"}
         if not report["has_patients"]:
             del names["patients"]
         rows = [
@@ -530,12 +531,12 @@ def _print_planned(report: dict[str, Any]) -> None:
 
 
 def _rests_on(report: dict[str, Any], worth: str = "") -> None:
-    """Say how large the pilot is, and whether that is little."""
+    """Print the size of the pilot, with a caution if it is small."""
     pilot = report["pilot"]
-    print_plain(f"That rests on {_size(pilot['size'], report)}, unseen by the models{worth}.")
+    print_plain(f"This is based on {_size(pilot['size'], report)}, unseen by the models{worth}.")
     if pilot["patients_with_gts"] < FEW_PATIENTS:
         print_plain(
-            f"Only {pilot['patients_with_gts']} patients have a golden object: take the sizes as a first guess."
+            f"Only {pilot['patients_with_gts']} patients have a consensus object. Take the sizes as a first guess."
         )
 
 
@@ -545,7 +546,7 @@ def _points(share: float) -> str:
 
 def _size(size: dict[str, int], report: dict[str, Any]) -> str:
     patients = f" of {size['patients']:,} patients" if report["has_patients"] else ""
-    return f"{size['gts']:,} golden objects in {size['images']:,} images{patients}"
+    return f"{size['gts']:,} consensus objects in {size['images']:,} images{patients}"
 
 
 def _power_words(powers: list[dict[str, float]], *, scale: float = 100, unit: str = " points") -> str:

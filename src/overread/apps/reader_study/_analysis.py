@@ -1,6 +1,6 @@
 """Do the readers find more with the detector? Unaided against aided readings of the same images by the same readers.
 
-The page of a reader study, in the report's style: what the detector changed, for whom, at what cost of time.
+It also writes the page of a reader study: the effect of the detector on each reader and on time.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from overread.tables import named, plain, read_table, unit_of
 from overread.truth import HitRule, apply_adjudication, candidate_hits, read_adjudication, soft_labels
 
 ARMS: tuple[Arm, ...] = ("unaided", "aided")
-# A reader who marks and gives no confidence is taken to be sure.
+# A mark without confidence counts as certain.
 UNSTATED_CONFIDENCE = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What there was to find: objects with image_id and an ellipse in mm, and where they come from, in words."""
+    """The reference: objects with image_id and an ellipse in mm, and their source in words."""
 
     objects: pd.DataFrame
     words: str
@@ -58,14 +58,14 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class ArmComparison:
-    """Unaided against aided.
+    """Comparison of unaided and aided readings.
 
     Attributes
     ----------
     design
         ``"sequential"`` or ``"independent"``.
     reference
-        What there was to find.
+        The reference objects.
     cases
         Images that every reader read both ways.
     figure
@@ -73,9 +73,9 @@ class ArmComparison:
     readers
         A row for each reader and arm.
     decisions
-        A row for each reader: what they did with the detector's marks, right ones and wrong ones apart.
+        A row for each reader: decisions on the detector's correct and wrong marks.
     study
-        Obuchowski-Rockette, its difference aided minus unaided; None where the data allow none.
+        Obuchowski-Rockette analysis of aided minus unaided; None if the data do not allow it.
     why_no_study
         The reason then.
     n_unrated
@@ -97,22 +97,24 @@ class ArmComparison:
 
 
 def find_reference(room: Room, truth: Path | None) -> Reference:
-    """Choose what there was to find."""
+    """Choose the reference."""
     if truth is not None:
         table = read_table(truth, "truth")
-        return Reference(table[table["golden"]], f"the golden objects of {truth.name}", is_independent=True)
+        return Reference(
+            table[table["golden"]], f"the consensus objects of {truth.name}", is_independent=True
+        )
     nodules = read_known_nodules(room.folder)
     if nodules is not None:
         known, unit = plain(nodules.frame)
         radius = known["diameter"] / 2
         circles = known[["image_id", "x", "y"]].assign(semi_major=radius, semi_minor=radius, angle_deg=0.0)
-        words = "the nodules that were put into the simulated images"
+        words = "the nodules in the simulated images"
         return Reference(named(circles, unit), words, is_independent=True)
     unaided = read_arm(room.store, "unaided")
     if unaided.readings.empty:
-        raise UsageError(f"{room.folder}: nobody has finished a reading yet")
+        raise UsageError(f"{room.folder}: no reading is finished yet")
     merged = soft_labels(merge_as_study(room.folder, unaided), unaided.readings)
-    words = "what at least two readers marked without the detector"
+    words = "the objects that at least two readers marked without the detector"
     decided = find_table(room.folder, "adjudication")
     if decided is not None:
         merged = apply_adjudication(merged, read_adjudication(decided).frame)
@@ -125,7 +127,7 @@ def compare_arms(room: Room, reference: Reference) -> ArmComparison:
     store, arms = room.store, {arm: read_arm(room.store, arm) for arm in ARMS}
     readers, cases = _crossed_cases(arms)
     objects = reference.objects[reference.objects["image_id"].isin(cases)].reset_index(drop=True)
-    # wAFROC needs cases without anything to find; where there are none, all cases give false positives.
+    # wAFROC needs cases without objects; if there are none, all cases give false positives.
     figure: FigureOfMerit = "wAFROC" if set(cases) - set(objects["image_id"]) else "wAFROC1"
     times = list_sittings(store)
     times = times[(times["presentation"] == 1) & times["image_id"].isin(cases)]
@@ -175,7 +177,7 @@ def turn_round(one: Difference) -> Difference:
 
 
 def _crossed_cases(arms: Mapping[Arm, MarkSet]) -> tuple[list[str], list[str]]:
-    """Return the readers who read both ways, and the images that each of them did."""
+    """Return the readers with both arms, and the images that all of them read both ways."""
     read = {
         arm: set(zip(table.readings["reader_id"], table.readings["image_id"], strict=True))
         for arm, table in arms.items()
@@ -184,25 +186,25 @@ def _crossed_cases(arms: Mapping[Arm, MarkSet]) -> tuple[list[str], list[str]]:
     readers = sorted({reader for reader, _ in both})
     if not readers:
         raise UsageError(
-            "nobody has read an image without and with the detector yet (overread read STUDY --detector FILE)"
+            "no image was read without and with the detector yet. Open a room with: overread read STUDY --detector FILE"
         )
     shared = [{image for name, image in both if name == reader} for reader in readers]
     cases = sorted(set.intersection(*shared))
     if not cases:
         raise UsageError(
-            "no image was read both ways by every reader (with --assign, give all images to all readers for a reader "
-            "study; or wait until they have finished)"
+            "no image was read both ways by all readers. For a reader study, use --assign all; "
+            "or wait until the readers have finished."
         )
     return readers, cases
 
 
 def _rule_of(objects: pd.DataFrame) -> HitRule:
-    """Return what counts as a hit, in the unit of the objects."""
+    """Return the hit rule, in the unit of the objects."""
     return hit_rule(unit_of(objects.columns) or "mm")
 
 
 def _rate(own: pd.DataFrame, hits: pd.DataFrame, cases: list[str], objects: pd.DataFrame) -> CaseRatings:
-    """Return the highest rating of each object, and of what hits none in each case."""
+    """Return the highest rating of each object, and of the false positives in each case."""
     place = {image: number for number, image in enumerate(cases)}
     rating, hitting = own["rating"].to_numpy(), hits["candidate_row"].to_numpy()
     lesion, highest = np.full(len(objects), -np.inf), np.full(len(cases), -np.inf)
@@ -217,7 +219,7 @@ def _rate(own: pd.DataFrame, hits: pd.DataFrame, cases: list[str], objects: pd.D
 def _count_found(
     own: pd.DataFrame, hits: pd.DataFrame, ratings: CaseRatings, figure: FigureOfMerit
 ) -> dict[str, Any]:
-    """Count what a reader found and marked wrongly in one arm."""
+    """Count the found objects and false positives of a reader in one arm."""
     n_objects, n_found = len(ratings.lesion_rating), hits["truth_row"].nunique()
     n_false = len(own) - hits["candidate_row"].nunique()
     lower, upper = proportion_interval(n_found, n_objects)
@@ -238,15 +240,13 @@ def _count_found(
 
 
 def _patients_of(images: pd.DataFrame, cases: list[str]) -> list[str] | None:
-    """Patient of each case; None where the images table has none."""
+    """Patient of each case; None if the images table has no patients."""
     if "patient_id" not in images or (images["patient_id"] == "").any():
         return None
     known = dict(zip(images["image_id"], images["patient_id"], strict=True))
     missing = next((case for case in cases if case not in known), None)
     if missing is not None:
-        raise TableError(
-            f"images: {missing!r} was read and is not in the images table any more (put it back)"
-        )
+        raise TableError(f"images: {missing!r} was read but is no longer in the images table. Add it again.")
     return [str(known[case]) for case in cases]
 
 
@@ -279,8 +279,8 @@ def _count_decisions(
 
 DESIGNS = {
     "sequential": (
-        "Each image was read without the detector, locked, and read again at once with its marks. The readings with "
-        "the detector start from those without it, so they hold what a reader had found already."
+        "Each image was read without the detector, locked, and at once read again with its marks. The readings with "
+        "the detector start from those without it and contain their marks."
     ),
     "independent": (
         "Each image was read without the detector in one session and with its marks in a later one, in another order."
@@ -308,45 +308,45 @@ def render_reader_study(study_name: str, comparison: ArmComparison) -> str:
 
 
 def tell_result(comparison: ArmComparison) -> str:
-    """Say in one sentence or two what the comparison shows."""
+    """Summarize the comparison in one or two sentences."""
     study = comparison.study
     if study is None:
-        return f"The two ways to read cannot be compared by a test: {comparison.why_no_study}."
+        return f"The two arms cannot be compared by a test: {comparison.why_no_study}."
     gain, untested = study.differences[0], isnan(study.p_value)
     if untested and not gain.estimate:
         return (
-            f"{study.figure} of every reader is the same without and with the detector: the two ways to read are "
+            f"{study.figure} of every reader is the same without and with the detector: the two arms are "
             "identical here, and there is nothing to test."
         )
     numbers = difference_with_limits(gain.estimate, gain.lower, gain.upper)
     p = "no p-value: the data give no estimate of error" if untested else f"p = {study.p_value:.3g}"
     base = f"Aided minus unaided, {study.figure} differs by {numbers}; {p}."
     if untested or study.p_value >= 1.0 - study.level:
-        return f"{base} That is not proof that the detector helps, nor that it does not."
+        return f"{base} This shows neither that the detector helps nor that it does not."
     return f"{base} The readers read {'better' if gain.estimate > 0 else 'worse'} with the detector."
 
 
 def list_cautions(comparison: ArmComparison) -> list[str]:
-    """Say what speaks against the result, to stand right under it."""
+    """Return the cautions that are shown under the result."""
     said, n_unrated = [], comparison.n_unrated
     if not comparison.reference.is_independent:
         said.append(
-            f"What was to be found is {comparison.reference.words}: that reference is made of the readings that it "
-            "judges, which flatters the reading without the detector. Give an independent one with --truth."
+            f"The reference is {comparison.reference.words}. It is based on the readings that it "
+            "judges, which favours the reading without the detector. Give an independent one with --truth."
         )
     if comparison.n_trained_on:
         said.append(
-            f"The detector was trained on {comparison.n_trained_on} of these images: what it adds there "
-            "does not show what it adds in new ones."
+            f"The detector was trained on {comparison.n_trained_on} of these images: its benefit there "
+            "does not show its benefit on new images."
         )
     if n_unrated:
         count, verb = ("1 mark", "counts") if n_unrated == 1 else (f"{n_unrated} marks", "count")
-        said.append(f"{count} without a confidence {verb} as 100, as sure as can be.")
+        said.append(f"{count} without a confidence {verb} as 100, fully certain.")
     return said
 
 
 def _reader_rows(comparison: ArmComparison) -> list[tuple[str, ...]]:
-    """Table of the readers, as text."""
+    """Table of the readers as text."""
     return [
         (
             row["reader"],

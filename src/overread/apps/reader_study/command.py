@@ -15,21 +15,21 @@ def reader_study(
     output: OutputPath | None = None,
     table: Path | None = None,
 ) -> None:
-    """Compare what the readers of a reading room found without and with the detector, and write a page.
+    """Compare the readings of a reading room without and with the detector, and write a page.
 
-    By wAFROC with Obuchowski and Rockette's analysis, sensitivity and false positives of each reader, and time.
+    It gives wAFROC with the Obuchowski-Rockette analysis, each reader's sensitivity and false positives, and time.
 
     Parameters
     ----------
     study
         Folder of the study, with its reading room.
     truth
-        Truth table whose golden objects were to be found. Without it: the nodules of a simulated study; else what at
-        least two readers marked without the detector, with the decisions of adjudication.csv.
+        Truth table whose consensus objects are the reference. By default the nodules of a simulated study; otherwise
+        the objects that at least two readers marked without the detector, with the decisions of adjudication.csv.
     output
-        Where to write the page; without it STUDY/reading/reader_study.html.
+        File for the page; by default STUDY/reading/reader_study.html.
     table
-        Write the readers' numbers to this file too, CSV or Parquet.
+        Also write the readers' results to this file, CSV or Parquet.
     """
     with print_warnings():
         import pandas as pd
@@ -48,7 +48,7 @@ def reader_study(
         from overread.tables import write_table
 
     if not (study / ROOM_FILE).is_file():
-        raise UsageError(f"{study}: there is no reading room here (open one with: overread read {study})")
+        raise UsageError(f"{study}: has no reading room. Open one with: overread read {study}")
     refuse_to_overwrite([truth, find_table(study, "images")], [output, table])
     with print_warnings():
         room = open_room(study)

@@ -1,8 +1,8 @@
-"""``overread reproduce``: the paper's experiment at the paper's size, beside the paper.
+"""``overread reproduce``: the paper's experiment at the paper's size, compared with the paper.
 
 Stainvas, Manevitch and Leichter, "Cancer Detection with Multiple Radiologists via Soft Multiple Instance Logistic
-Regression and L1 Regularization": section 5.2 (counts), section 6.1 (lambda) and Table 1. Sensitivities are in per
-cent of the golden GTs, or images, that some candidate reaches (its footnote in section 6.1).
+Regression and L1 Regularization": section 5.2 (counts), section 6.1 (lambda) and Table 1. Sensitivities are in per cent
+of the consensus objects, or images, that a candidate reaches (its footnote in section 6.1).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ seed = 0
 [candidates]
 limit = 60
 
-# The baselines look at the 400 features that tell most by themselves; without this B2 alone takes half an hour.
+# The baselines use the 400 features that are individually most informative; without this B2 alone takes half an hour.
 [b1]
 screen = 400
 prune_bounds = [1e2, 1e4]
@@ -77,31 +77,31 @@ def reproduce(
     images: int | None = None,
     workers: int | None = None,
 ) -> int:
-    """Repeat the paper's experiment on simulated images and set its Table 1 beside the paper's.
+    """Repeat the paper's experiment on simulated images and compare its Table 1 with the paper's.
 
-    Without options, on the benchmark phantom-1978: as many images as the paper has, and about as many marks.
-    Give the same command again to go on after an interruption. Writes reproduction.md into the folder.
+    By default on the benchmark phantom-1978, with the paper's number of images and about its number of marks. Run the
+    same command again to continue after an interruption. Writes reproduction.md to the folder.
 
     Parameters
     ----------
     output
         Folder of the study.
     backgrounds
-        Folder of real radiographs to put the nodules in, instead of phantoms.
+        Folder of real radiographs as backgrounds for the nodules, instead of phantoms.
     images_csv
         Table of the backgrounds: path or file, mm_per_px_x and mm_per_px_y, patient_id.
     images
-        Number of images, for a trial; 1978 if not given.
+        Number of images, for a trial; by default 1978.
     workers
-        Processes; as many as there are processors if not given.
+        Number of worker processes; by default one per processor.
     """
     if images is not None and images < FEWEST_IMAGES:
         raise UsageError(
-            f"--images {images}: fewer than {FEWEST_IMAGES} images have too few objects to learn from"
+            f"--images {images}: give at least {FEWEST_IMAGES}; fewer images have too few objects for training"
         )
     at_least_one(workers=workers)
     if images_csv is not None and backgrounds is None:
-        raise UsageError("--images-csv needs the folder of the --backgrounds too")
+        raise UsageError("--images-csv needs --backgrounds too")
     n_workers = count_processors() if workers is None else workers
     how: dict[str, Any] = {"format": "png", "workers": n_workers}
 
@@ -117,16 +117,16 @@ def reproduce(
     with ProgressBar(), begin_work("lambda under each normalization", None):
         page = reproduction_page(run, normalization_rows(run))
     target = write_atomically(output / "reproduction.md", page.encode())
-    print_plain(f"Beside the paper: {target}")
+    print_plain(f"Comparison with the paper: {target}")
     return WITH_BAD_IMAGES if report.n_quarantined else 0
 
 
 @dataclass(frozen=True)
 class PaperSet:
-    """One model on one set: FP per image, and both sensitivities in per cent of the reached GTs and images.
+    """One model on one set: FP per image, and both sensitivities in per cent of the reached objects and images.
 
-    The paper does not give these numbers; ``n_gts`` and ``n_images`` are the smallest of which all its
-    percentages are shares (`tests/reproduce/test_page.py`).
+    The paper does not give these numbers; ``n_gts`` and ``n_images`` are the smallest counts that give all its
+    percentages (`tests/reproduce/test_page.py`).
     """
 
     n_gts: int
@@ -156,7 +156,7 @@ PAPER_COUNTS: Mapping[str, int] = {
     "features": 1150,
 }
 
-# GTs and images with one that some candidate reaches: 307 of the 322 golden GTs.
+# Objects, and images with one, that a candidate reaches: 307 of the 322 consensus objects.
 PAPER_TRAINING = (203, 140)
 PAPER_TEST = (104, 77)
 
@@ -223,14 +223,14 @@ class NormalizationRow:
     Attributes
     ----------
     normalization, divide_by_features
-        Of the model.
+        Normalization of the model.
     lambda_max
-        Smallest penalty without any feature, on training.
+        Smallest penalty without features, on training.
     chosen, n_features
-        Penalty that the paper's rule chooses on this path alone, and features of the refitted model.
+        Penalty that the paper's rule chooses on this path, and features of the refitted model.
     at_paper
-        Features of the model refitted with the paper's penalty; None where that lies below the end of the path,
-        whose model has `at_end` features.
+        Features of the model refitted with the paper's penalty; None if that is below the end of the path, whose model
+        has `at_end` features.
     at_end
         Features at the end of the path.
     """
@@ -245,10 +245,10 @@ class NormalizationRow:
 
 
 def normalization_rows(run: Run) -> list[NormalizationRow]:
-    """Choose lambda for each normalization of the run by itself, with and without the division by d.
+    """Choose lambda for each normalization of the run, with and without the division by d.
 
-    Dividing the penalty by the number of features d multiplies every lambda of a path by d and leaves its models as
-    they are.
+    Dividing the penalty by the number of features d multiplies every lambda of a path by d and does not change its
+    models.
     """
     cohort, settings = run.cohort, _divide_penalty(run.settings, divide=False)
     training, merged = cohort.split("training"), cohort.split("training", "validation")
@@ -284,13 +284,13 @@ def _divide_penalty(settings: Settings, *, divide: bool) -> Settings:
 
 
 def reproduction_page(run: Run, rows: Sequence[NormalizationRow]) -> str:
-    """Write the run beside the paper, as Markdown."""
+    """Write the comparison with the paper as Markdown."""
     results = run.results
     parts = [
-        "# This run beside the paper",
+        "# This run compared with the paper",
         f"overread {__version__}, seed {results.seed}. A hit: {results.rule}. Intervals: {100 * results.level:g} %, "
-        f"{results.n_bootstrap} bootstraps over patients. The paper's numbers are those of its section 5.2 and its "
-        "Table 1, with Wilson's intervals for as many independent objects; its images are not public, these are "
+        f"{results.n_bootstrap} bootstraps over patients. The paper's numbers are from its section 5.2 and its "
+        "Table 1, with Wilson intervals for as many independent objects; its images are not public, these are "
         "simulated.",
         "## The cohort",
         _counts_table(run),
@@ -334,7 +334,7 @@ def _counts_table(run: Run) -> str:
 
 
 def _model_tables(model: ModelResult, treatment: str) -> list[str]:
-    """Both sets of one model; thresholds come from the in-sample scores, as in the paper."""
+    """Both sets of one model; thresholds are from in-sample scores, as in the paper."""
     counted = next(one for one in model.counted if one.single_reader == treatment)
     paper = PAPER_MODELS.get(model.name)
     locked = counted.locked[counted.locked["source"] == "in_sample"]
@@ -350,7 +350,7 @@ def _model_tables(model: ModelResult, treatment: str) -> list[str]:
 
 
 def _set_table(paper: PaperSet | None, rows: pd.DataFrame, *, induces: bool) -> str:
-    """One set: the paper's rows where it has the model, and the run's of reached and of all golden GTs."""
+    """One set: the paper's rows if it has the model, and the run's for reached and for all consensus objects."""
     targets = PAPER_MODELS["soft"].training.fp_per_image
     lines: list[tuple[str, ...]] = []
     if paper is not None:
@@ -386,16 +386,16 @@ def _with_interval(row: dict[str, float]) -> str:
 
 
 def _with_own_interval(per_cent: float, n: int) -> str:
-    """Per cent of the paper with the limits that so many independent objects give it."""
+    """Per cent of the paper with the limits for this number of independent objects."""
     low, high = proportion_interval(round(per_cent * n / 100), n)
     return _with_interval({"estimate": per_cent / 100, "lower": float(low), "upper": float(high)})
 
 
 def _normalization_words(rows: Sequence[NormalizationRow]) -> str:
-    """Say what the table shows, and which row comes near the paper."""
+    """Summarize the table, and name the row closest to the paper."""
     said = (
         f"The paper does not say how it normalizes the objective. It reports lambda = {PAPER_LAMBDA} with "
-        f"{PAPER_MODELS['soft'].n_features} features. The rule chooses lambda on each path by itself; the models are "
+        f"{PAPER_MODELS['soft'].n_features} features. The rule chooses lambda on each path separately; the models are "
         "then refitted on training + validation."
     )
     known = [row for row in rows if row.at_paper is not None]
@@ -403,11 +403,11 @@ def _normalization_words(rows: Sequence[NormalizationRow]) -> str:
         return f"{said} The paper's lambda lies below the end of every path."
     nearest = min(known, key=lambda row: abs((row.at_paper or 0) - PAPER_MODELS["soft"].n_features))
     divided = ", penalty divided by d" if nearest.divide_by_features else ""
-    return f"{said} At the paper's lambda, {nearest.normalization}{divided} comes nearest: {nearest.at_paper} features."
+    return f"{said} At the paper's lambda, {nearest.normalization}{divided} is closest: {nearest.at_paper} features."
 
 
 def _normalization_table(rows: Sequence[NormalizationRow]) -> str:
-    """One row a normalization."""
+    """Table with one row per normalization."""
     header = ("normalization", "penalty divided by d", "lambda_max", "chosen lambda", "features there")
     return markdown_table(
         (*header, f"features at lambda = {PAPER_LAMBDA}"),

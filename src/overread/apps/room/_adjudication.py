@@ -1,6 +1,6 @@
-"""Objects on which the readers disagree, shown to chairs without names; their decisions are a table of their own.
+"""Objects on which the readers disagree, shown to chairs without names; their decisions form a separate table.
 
-What a study's own settings say that the room has to follow.
+It also reads the study's settings that the room follows.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ SETTINGS_FILE = "study.toml"
 
 
 def study_name(folder: Path) -> str:
-    """Name of a study: that of its settings, else that of its folder."""
-    # Late: the settings of a study know all its models, and who makes a link should not wait for those.
+    """Name of a study, from its settings or its folder."""
+    # Imported late: the settings import all models, and making a link should not wait for them.
     from overread.study import read_settings
 
     path = folder / SETTINGS_FILE
@@ -43,16 +43,16 @@ def study_name(folder: Path) -> str:
 
 
 def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
-    """Merge marks as the study's run will: a chair has to decide on the same objects. Lengths keep their unit."""
+    """Merge marks as the study's run does, so that a chair decides on the same objects. Lengths keep their unit."""
     own, unit = read_as_study(folder, found), unit_of(found.marks.columns) or "mm"
     objects = merge_objects(own.tables.marks, own.tables.readings, own.options.in_unit(own.unit))
     return named(convert_lengths(named(objects, own.unit), read_images(folder), unit), unit)
 
 
 def prepare_agreement(folder: Path, found: MarkSet) -> tuple[MarkSet, MergeOptions]:
-    """Return the marks by which readers are compared, and how they are merged: in mm as the paper does.
+    """Return the marks for comparing readers and the merge options: in mm, those of the paper.
 
-    In another unit, as the study's run will, or without settings by a fixed threshold, which has no length.
+    In another unit, those of the study's run; without settings, a fixed threshold, which has no length.
     """
     if unit_of(found.marks.columns) in (None, "mm"):
         return found, MergeOptions()
@@ -62,7 +62,7 @@ def prepare_agreement(folder: Path, found: MarkSet) -> tuple[MarkSet, MergeOptio
 
 
 def read_as_study(folder: Path, found: MarkSet) -> StudyMarks:
-    """Take marks as the study's run will: in its unit, with its options."""
+    """Prepare marks as the study's run does: in its unit, with its options."""
     from overread.study import take_study_marks
 
     # A chair decides on objects of all labels, of which some may not have been used yet.
@@ -74,9 +74,9 @@ DECISIONS = ("lesion", "not", "unsure")
 
 
 def complete_images(store: Store) -> list[str]:
-    """Images that everybody who has them on the worklist has finished, repeats and second readings too.
+    """Images that all readers who have them on the worklist have finished, with repeats and second readings.
 
-    Nobody waits for a reader whose link was revoked.
+    A reader whose link was revoked does not count.
     """
     rows = store.rows(
         "SELECT image_id FROM items JOIN people USING (person) WHERE kind != 'training' AND "
@@ -87,7 +87,7 @@ def complete_images(store: Store) -> list[str]:
 
 
 def complete_readings(store: Store) -> MarkSet:
-    """Unaided marks and readings of the complete images: what may be compared without breaking blindness."""
+    """Unaided marks and readings of the complete images: data that can be compared without breaking blindness."""
     found, images = read_arm(store, "unaided"), complete_images(store)
 
     def kept(table: pd.DataFrame) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def complete_readings(store: Store) -> MarkSet:
 
 
 class Adjudication:
-    """What chairs see and decide."""
+    """The objects that chairs see, and their decisions."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._store, self._folder = store, folder
@@ -129,11 +129,11 @@ class Adjudication:
         objects = self.dispute()[0]
         rows = objects[objects["truth_id"] == name]
         if rows.empty:
-            raise RefusalError("there is no such object", "unknown", 404)
+            raise RefusalError("this object does not exist", "unknown", 404)
         return rows.iloc[0]
 
     def describe(self, person: str, name: str, mm_per_px: tuple[float, float]) -> dict[str, Any]:
-        """Return an object's marks without names, in an order that tells nothing, and this chair's decision."""
+        """Return an object's marks without names, in random order, and this chair's decision."""
         row = self._row(name)
         marks = self.dispute()[1]
         own = marks[(marks["image_id"] == row["image_id"]) & marks["mark_id"].isin(row["mark_ids"])]
@@ -159,11 +159,11 @@ class Adjudication:
         }
 
     def decide(self, act: Act, labels: tuple[str, ...]) -> dict[str, Any]:
-        """Keep a chair's decision on an object; an earlier one of the same chair stays in the log."""
+        """Store a chair's decision on an object; an earlier one by the same chair stays in the log."""
         decision, label = act.body.get("decision"), act.body.get("label")
         comment = read_text(act.body, "comment")
         if decision not in DECISIONS:
-            raise RefusalError(f"decision: one of {', '.join(DECISIONS)}")
+            raise RefusalError(f"decision: give one of {', '.join(DECISIONS)}")
         if label is not None and label not in labels:
             raise RefusalError("label: not one of this study's")
         self._row(act.item)

@@ -1,7 +1,7 @@
 """How well the readers of a room agree, with intervals: kappa, Krippendorff's alpha, sensitivity against the others.
 
-Only of images that everybody who has them has finished: a reader's page never shows it, and the owner learns nothing of
-an image that is still being read.
+Only images that all their readers have finished count. The readers' pages never show agreement, and the owner learns
+nothing about an image that is still being read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from overread.marks import MarkSet
 from overread.truth import MergeOptions, cohen_kappa, reader_statistics
 
 Floats = NDArray[np.float64]
-# Fewer images say nothing of agreement, and much of who marked which. Set by judgement.
+# Fewer images say little about agreement and too much about who marked which. Set by judgement.
 FEWEST_IMAGES = 5
 
 
@@ -34,7 +34,7 @@ def krippendorff_alpha(marked: Floats, weights: Floats | None = None) -> Floats:
     Returns
     -------
     array
-        One value a row of weights; NaN where everybody said the same of everything.
+        One value per row of weights; NaN if all readers agree on all images.
     """
     m = np.sum(~np.isnan(marked), axis=1).astype(np.float64)
     n = np.nansum(marked, axis=1)
@@ -52,10 +52,10 @@ def krippendorff_alpha(marked: Floats, weights: Floats | None = None) -> Floats:
 
 
 def describe_agreement(readings: MarkSet, options: MergeOptions | None = None) -> dict[str, Any] | None:
-    """Return alpha of all readers, kappa of every two, and sensitivity of each against the others, with intervals.
+    """Return alpha of all readers, kappa of every pair, and sensitivity of each against the others, with intervals.
 
-    Intervals of alpha and kappa are percentiles of a bootstrap over images; those of sensitivities are Wilson's.
-    None where there are too few images.
+    Intervals of alpha and kappa are percentiles of a bootstrap over images; those of sensitivities are Wilson's. None
+    if there are too few images.
     """
     marked, readers = marked_images(readings)
     if len(marked) < FEWEST_IMAGES:
@@ -72,7 +72,7 @@ def describe_agreement(readings: MarkSet, options: MergeOptions | None = None) -
 
 
 def marked_images(readings: MarkSet) -> tuple[Floats, list[str]]:
-    """Images x readers of whether something was marked, NaN where the image was not read; and the readers."""
+    """Matrix (images x readers) of whether something was marked, NaN if the image was not read; and the readers."""
     images = pd.Index(readings.readings["image_id"].unique())
     readers = sorted(readings.readings["reader_id"].unique())
     names = pd.Index(readers)
@@ -103,7 +103,7 @@ def _pair_of(row: Any, marked: Floats, readers: list[str], draws: NDArray[np.int
 
 
 def _against_others(row: Any) -> dict[str, Any]:
-    """Sensitivity and false positives of a reader against what at least two of the others marked."""
+    """Sensitivity and false positives of a reader against the objects that at least two others marked."""
     lower, upper = proportion_interval(row["loo_n_found"], row["loo_n_golden"])
     return {
         "name": row["reader_id"],
@@ -121,7 +121,7 @@ def _with_interval(estimate: float, replicates: Floats) -> dict[str, float]:
 
 
 def repeat_agreement(first: MarkSet, again: MarkSet) -> list[dict[str, Any]]:
-    """How each reader agrees with themselves: images seen twice without being told, and kappa of "marked something"."""
+    """Agreement of each reader with themselves: number of repeated images, and kappa of "marked something"."""
     found = []
     for reader in sorted(again.readings["reader_id"].unique()):
         twice = again.readings.loc[again.readings["reader_id"] == reader, "image_id"]

@@ -1,8 +1,8 @@
-"""The room as a web application: its routes, its page, and headers that keep a browser from doing anything else.
+"""The room as a web application: routes, page, and security headers.
 
-The page's own files, read once; each address holds what the file holds, so that a browser need not ask again.
+The files of the page are read once. Their addresses contain a digest, so that browsers can cache them.
 
-Runs a room until it is stopped.
+`serve` runs a room until it is stopped.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from overread.files import folder_lock
 
 INDEX = "index.html"
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
-# Nothing in these files is anybody's, so that proxies may keep them too. A year is what HTTP calls for ever.
+# These files contain nothing personal, so proxies may cache them too. One year is the longest that HTTP recommends.
 FOR_EVER = "public, max-age=31536000, immutable"
 # Hexadecimal digits of a digest: 64 bits distinguish two versions of a page.
 DIGITS = 16
 
 
 class PageFiles:
-    """Files of the page, the same for everybody; ``place``, where they are served, changes when any of them does."""
+    """Files of the page, the same for all people; their address ``place`` changes when any of them changes."""
 
     def __init__(self, folder: Path) -> None:
         files = sorted(path for path in folder.iterdir() if path.suffix in KINDS)
@@ -66,7 +66,7 @@ class PageFiles:
         self._index = self._files.pop(INDEX).replace(b'"static/', f'"static/{version}/'.encode())
 
     async def index(self, request: Request) -> Response:
-        """Answer with the page; a browser asks each time whether it is new."""
+        """Answer with the page, which browsers revalidate each time."""
         headers = {"Cache-Control": "no-cache", "ETag": self._tag}
         if request.headers.get("if-none-match") == self._tag:
             return Response(status_code=304, headers=headers)
@@ -82,13 +82,13 @@ class PageFiles:
 
 
 async def _answer_refusal(request: Request, error: Exception) -> Response:
-    """Answer that a page understands as an error; what the disk or a bug says stays in the server's log."""
+    """Error answer for the page; messages of the disk or of a bug stay in the server's log."""
     if isinstance(error, HTTPException):
-        error = RefusalError("there is nothing here", "unknown", 404)  # nothing of the address is repeated
+        error = RefusalError("this page does not exist", "unknown", 404)  # the address is not repeated
     elif not isinstance(error, OverreadError):
-        error = RefusalError("something went wrong; tell the study's owner", "bug", 500)
+        error = RefusalError("internal error; tell the study's owner", "bug", 500)
     elif not isinstance(error, RefusalError):
-        error = RefusalError("the room cannot do this now; tell its owner", "room", 503)
+        error = RefusalError("the room cannot do this now; tell the study's owner", "room", 503)
     headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooOftenError) else None
     return JSONResponse({"error": str(error), "code": error.code, **error.more}, error.status, headers)
 
@@ -112,43 +112,43 @@ HEADERS = {
 
 
 class Address:
-    """Where readers find the room.
+    """Address of the room for readers.
 
     Parameters
     ----------
     url
-        As the reader's browser sees it, with the path under which a proxy serves it.
+        Address in the reader's browser, with the path under which a proxy serves it.
 
     Raises
     ------
     UsageError
-        If it is no address of a page.
+        If it is not the address of a page.
     """
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
-            raise UsageError(f"--url {url!r}: an address such as https://example.org/reading")
+            raise UsageError(f"--url {url!r}: give an address such as https://example.org/reading")
         self.url = url.rstrip("/") + "/"
         self.base = parts.path.rstrip("/")
         self.secure = parts.scheme == "https"
         self.host = (parts.hostname or "").lower()
 
     def knows(self, host: str) -> bool:
-        """Whether a request to this host is meant for the room: a foreign name may be made to lead here.
+        """Whether a request to this host is meant for the room; other names could point to this machine.
 
-        A proxy may leave the port out, so that it does not count.
+        The port does not count, because a proxy may omit it.
         """
         name = PORT.sub("", host.lower())
         return name in (self.host, f"[{self.host}]", *LOOPBACK_NAMES)
 
     def link(self, secret: str) -> str:
-        """Personal link; what follows the # never leaves the browser, so that no log has it."""
+        """Personal link; the part after # never leaves the browser, so that no log contains it."""
         return f"{self.url}#s={secret}"
 
 
 class Guard:
-    """Sets headers on every answer, refuses foreign hosts, and takes the base path off."""
+    """Set headers on every answer, refuse other hosts, and remove the base path."""
 
     def __init__(self, app: ASGIApp, address: Address) -> None:
         self._app, self._address = app, address
@@ -168,11 +168,13 @@ class Guard:
 
         base, path = self._address.base, scope["path"]
         if base and (path == base or path.startswith(f"{base}/")):
-            # A proxy may leave the path as it is, or take it off; both come out the same.
+            # A proxy may keep or remove the path.
             scope = {**scope, "path": path[len(base) :] or "/"}
         request, app = Request(scope), self._app
         if not self._address.knows(request.headers.get("host", "")):
-            app = await _answer_refusal(request, RefusalError("no room goes by this name here", "host", 421))
+            app = await _answer_refusal(
+                request, RefusalError("no reading room has this address", "host", 421)
+            )
         await app(scope, receive, send_guarded)
 
 
@@ -184,15 +186,17 @@ def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGI
     cookie, path, limits = f"overread_{known}", address.base or "/", limits or Limits()
 
     async def enter_room(request: Request) -> Response:
-        """Begin a session with the secret of a link."""
+        """Start a session with the secret of a link."""
         check_same_site(request)
         secret = (await read_body(request)).get("secret")
         if not isinstance(secret, str) or not 0 < len(secret) <= LONGEST_SECRET:
-            raise RefusalError("secret: the part of the link after #s=")
+            raise RefusalError("secret: give the part of the link after #s=")
         entered = await run_in_threadpool(enter, room.store, secret)
         if entered is None:
             limits.entrances.spend(request.client.host if request.client else "")
-            raise RefusalError("this link is not valid, or was revoked; ask the study's owner", "link", 401)
+            raise RefusalError(
+                "this link is invalid or was revoked; ask the study's owner for a new one", "link", 401
+            )
         token, person = entered
         answer = JSONResponse(vars(person))
         answer.set_cookie(cookie, token, path=path, secure=address.secure, httponly=True, samesite="strict")
@@ -219,26 +223,26 @@ def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGI
 
 
 IS_HELD = "another process serves this room (process {holder}); stop it first"
-# Idle connections are closed after this, seconds; a page opens another when it needs one. Set by judgement.
+# Idle connections are closed after these seconds; a page opens another if needed. Set by judgement.
 KEEP_ALIVE = 30
 STOP_SECONDS = 5
 BACKLOG = 128
 # Number of the option in glibc's malloc.h.
 M_MMAP_THRESHOLD = -3
-# Bytes from which a block is the system's; far below an image, far above everything else. Set by judgement.
+# Size in bytes from which a block is allocated by the system; far below an image, far above the rest. By judgement.
 OWN_BLOCK = 1 << 20
 
 
 def check_reachable(host: str, url: str | None) -> None:
-    """Refuse to listen where others can reach the room, unless its address there is said."""
+    """Refuse to listen on a public address without --url."""
     try:
         near = ipaddress.ip_address(host).is_loopback
     except ValueError:
         near = host == "localhost"
     if not near and url is None:
         raise UsageError(
-            f"--host {host}: others can reach it there; say at which address with --url, and put a proxy with https "
-            "in front (docs/how-to/reading_room.md)"
+            f"--host {host}: other machines can reach this address. Give --url, and use an https proxy "
+            "(docs/how-to/reading_room.md)"
         )
 
 
@@ -248,33 +252,35 @@ def check_proxy(proxy: str) -> str:
         return str(ipaddress.ip_address(proxy))
     except ValueError as error:
         raise UsageError(
-            f"--proxy {proxy!r}: the address that the proxy asks from, such as 127.0.0.1"
+            f"--proxy {proxy!r}: give the address from which the proxy connects, such as 127.0.0.1"
         ) from error
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Listen at an address; port 0 takes any that is free."""
+    """Listen at an address; port 0 takes any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named, because asyncio sends small answers at once (TCP_NODELAY) only where a socket says that it speaks TCP.
+    # TCP by name, because asyncio sets TCP_NODELAY only for sockets with this protocol.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        # At once: who comes before the application answers waits instead of being refused.
+        # At once, so that early requests wait instead of being refused.
         listening.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or error
-        raise StorageError(f"cannot listen at {host}:{port}: {reason} (--port 0 takes a free one)") from error
+        raise StorageError(
+            f"cannot listen at {host}:{port}: {reason} (--port 0 takes a free port)"
+        ) from error
     listening.set_inheritable(False)
     return listening
 
 
 def _give_back_memory() -> bool:
-    """Let the C library return the memory of each image when it is freed; whether it does is returned.
+    """Make the C library return the memory of each freed image to the system; return whether it does.
 
-    Left alone, glibc raises the size from which it asks the system for a block of its own, and images that come and go
-    leave holes: 30 readers at once took 772 MB instead of 528 (2048 x 2048 pixels of 16 bits; 128 MB are kept).
+    By default, glibc raises the size from which it asks the system for a separate block, and freed images leave holes:
+    30 readers at once took 772 MB instead of 528 (2048 x 2048 pixels of 16 bits; 128 MB are kept).
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

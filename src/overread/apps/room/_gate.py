@@ -1,6 +1,6 @@
-"""Before a request reaches the room: how large it may be, who sends it, and that it comes from our own page.
+"""Checks before a request reaches the room: its size, its sender, and that it comes from the room's page.
 
-How often somebody may ask: a bucket that fills with time and is emptied by requests.
+Rates are limited by buckets that fill with time and are emptied by requests.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from overread.apps.room._store import Act, RefusalError
 from overread.apps.room._values import check_id
 from overread.files import parse_json
 
-# Buckets that are kept at most; the least used goes first, and would be full again anyhow.
+# Most buckets that are kept; the least used is dropped first, because it would be full again.
 LARGEST_COUNT = 10_000
 
 
 class TooOftenError(RefusalError):
-    """More requests than are answered; the page tries again after as many seconds."""
+    """Too many requests; the page tries again after some seconds."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__("too many requests; wait a moment", "often", 429)
@@ -38,13 +38,13 @@ class TooOftenError(RefusalError):
 
 
 class RateLimit:
-    """At most ``burst`` requests at once and ``per_second`` in the long run, for each key."""
+    """Limit requests per key: ``burst`` at once and ``per_second`` in the long run."""
 
     def __init__(
         self, per_second: float, burst: float, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._rate, self._burst, self._clock = per_second, burst, clock
-        # Requests that are left, and when that was so.
+        # Remaining requests, and the time of that count.
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def spend(self, key: str) -> None:
@@ -61,21 +61,21 @@ class RateLimit:
 
 
 LARGEST_BODY = 32 << 10
-# A page sends at most a few kilobytes; a slower peer keeps a connection for nothing. Set by judgement.
+# A page sends at most a few kilobytes; a slower peer blocks a connection. Set by judgement.
 BODY_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How often may be asked; all numbers set by judgement.
+    """Limits of request rates; all numbers are set by judgement.
 
     Attributes
     ----------
     requests
-        Of a person. Drawing sends a change at the end of each movement of the hand: a person stays far below it.
+        Requests of a person. Drawing sends one change per stroke, far below the limit.
     entrances
-        Wrong secrets from one address. A right one is always let in: a flood from one address, or from a proxy that all
-        readers come through, must not keep them out, and 256 bits are not guessed at any rate.
+        Wrong secrets from one address. A correct secret is always accepted: a flood from one address, or from the proxy
+        of all readers, must not keep readers out, and 256 bits cannot be guessed at any rate.
     """
 
     requests: RateLimit = field(default_factory=lambda: RateLimit(20.0, 200.0))
@@ -97,7 +97,7 @@ class Call:
         return self.request.path_params
 
     def act(self, what: str, item: str, **place: str) -> Act:
-        """Return the act that is asked for, on this place of the item; its id must be there."""
+        """Return the requested act on this path of the item; its id is required."""
         body = {**{name: value for name, value in self.body.items() if name != "op"}, **place}
         return Act(self.person.name, check_id(self.body.get("op"), "op"), what, item, body)
 
@@ -105,7 +105,7 @@ class Call:
 def admit(
     room: Room, cookie: str, rate: RateLimit, work: Callable[[Call], Any], roles: Collection[str]
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Make an endpoint of work that is done in a thread, for people with one of these roles."""
+    """Make an endpoint that does its work in a thread, for people with one of these roles."""
 
     async def endpoint(request: Request) -> Response:
         token = request.cookies.get(cookie, "")
@@ -114,13 +114,13 @@ def admit(
             raise RefusalError("open your personal link again", "session", 401)
         rate.spend(person.name)
         if person.role not in roles:
-            raise RefusalError("this is not for you", "role", 403)
+            raise RefusalError("your role does not allow this", "role", 403)
         body = {}
         if request.method in ("POST", "PUT", "DELETE"):
             check_same_site(request)
             proof = request.headers.get("x-csrf", "").encode()
             if not hmac.compare_digest(proof, person.csrf.encode()):
-                raise RefusalError("this request does not come from the room's own page", "csrf", 403)
+                raise RefusalError("this request does not come from the room's page", "csrf", 403)
             body = await read_body(request)
         answer = await run_in_threadpool(work, Call(room, person, request, body))
         return answer if isinstance(answer, Response) else JSONResponse(answer)
@@ -129,13 +129,13 @@ def admit(
 
 
 def check_same_site(request: Request) -> None:
-    """Refuse what a browser says another site sent."""
+    """Refuse a request that, according to the browser, another site sent."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise RefusalError("this request comes from another site", "csrf", 403)
 
 
 async def read_body(request: Request) -> dict[str, Any]:
-    """Read a body of JSON: an object, not too large, not too slowly."""
+    """Read a JSON object from the body, within limits of size and time."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise RefusalError("the body is not application/json", "body", 415)
     content = bytearray()
@@ -146,47 +146,46 @@ async def read_body(request: Request) -> dict[str, Any]:
                 if len(content) > LARGEST_BODY:
                     raise RefusalError(f"the body is longer than {LARGEST_BODY} bytes", "body", 413)
     except TimeoutError:
-        raise RefusalError("the body took too long", "body", 408) from None
+        raise RefusalError("the body arrived too slowly", "body", 408) from None
     except ClientDisconnect:
-        raise RefusalError("the body did not come", "body", 400) from None
+        raise RefusalError("the body did not arrive", "body", 400) from None
     body = parse_json(bytes(content), "the body", error=RefusalError)
     if not isinstance(body, dict):
         raise RefusalError("the body is not a JSON object", "body")
     return body
 
 
-# Connections at once; thirty readers' browsers have six each at most.
+# Most connections at once; thirty readers' browsers have at most six each.
 LARGEST_CROWD = 400
 # A browser sends the head of a request, about a kilobyte, as soon as it is connected. Set by judgement.
 HEAD_SECONDS = 5.0
 
 
 class BoundedConnection(H11Protocol):
-    """Connection whose requests begin within some seconds, and which makes way for others while it sends nothing.
+    """Connection that must send a request within some seconds, and that may be closed while idle.
 
-    uvicorn waits for the head of a request without limit, and its own bound on connections refuses readers and
-    strangers alike.
+    uvicorn waits for the head of a request without limit, and its limit on connections refuses readers too.
     """
 
     _since = 0.0
     _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request; in a crowd, the one that has been waited for longest goes.
+        """Start to wait for a request; with too many connections, close the one idle for longest.
 
-        Where all others are at work that is the new one.
+        If all others are busy, this is the new one.
         """
         super().connection_made(transport)
         self._expect_head()
         if len(self.connections) > LARGEST_CROWD:
             waiting = [one for one in self.connections if isinstance(one, BoundedConnection) and one._waits]
             oldest = min(waiting, key=lambda one: one._since)
-            # At once, so that the next newcomer does not count it.
+            # At once, so that the next connection does not count it.
             self.connections.discard(oldest)
             oldest.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come; the head of a request has to be whole in time, however slowly it comes."""
+        """Take received bytes; the head of a request must be complete in time."""
         if self._patience is None and (self.cycle is None or self.cycle.response_complete):
             self._expect_head()
         before = self.cycle
@@ -201,7 +200,7 @@ class BoundedConnection(H11Protocol):
 
     @property
     def _waits(self) -> bool:
-        """Whether the next word is the other side's."""
+        """Whether the other side must send next."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def _expect_head(self) -> None:

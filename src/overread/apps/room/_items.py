@@ -1,4 +1,4 @@
-"""One presentation of an image to a reader: what it holds, and every act on it."""
+"""One presentation of an image to a reader: its state, and the acts that change it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from overread.apps.room._store import VALUES, Act, RefusalError, Store, timestam
 from overread.apps.room._values import check_id, check_mark, read_confidence, read_flag, read_text, read_whole
 
 LARGEST_VERSION = 2**31
-# Far more than any reader draws on one image; keeps a broken page from filling the disk. Set by judgement.
+# Far more than a reader draws on one image, so that a broken page cannot fill the disk. Set by judgement.
 LARGEST_MARKS = 200
 # One report of time covers at most this; pages send it every few seconds.
 LARGEST_MS = 3_600_000
 MARK_COLUMNS = (*VALUES, "origin", "detection")
-# Columns that keep "nothing suspicious" of a phase.
+# Columns with "nothing suspicious" by phase.
 CLEAR = {"unaided": "clear", "aided": "aided_clear"}
 OWN_ITEM = (
     "SELECT items.*, (SELECT count(*) FROM items AS before WHERE before.person = items.person AND "
@@ -53,11 +53,11 @@ class Items:
         ]
 
     def describe(self, person: str, item: str) -> dict[str, Any]:
-        """Return the state of an item, without the picture and what is shown later."""
+        """Return the state of an item, without the picture and the parts shown later."""
         return self.state(self.find(person, item))
 
     def state(self, row: sqlite3.Row) -> dict[str, Any]:
-        """Return the state of an item that was looked up."""
+        """Return the state of an item from its row."""
         shown = "unaided" if row["phase"] == "unaided" or row["mode"] == "unaided" else "aided"
         marks = self._store.rows(
             f"SELECT mark AS id, {', '.join(MARK_COLUMNS)} FROM marks WHERE item = ? AND phase = ? ORDER BY rowid",
@@ -70,15 +70,15 @@ class Items:
         }
 
     def open(self, person: str, item: str) -> None:
-        """Note that an item was looked at for the first time."""
+        """Record that an item was opened for the first time."""
         if self.find(person, item)["opened"] is None:
             query = "UPDATE items SET opened = ? WHERE item = ? AND opened IS NULL"
             self._store.change(query, (timestamp(), item))
 
     def do(self, act: Act) -> dict[str, Any]:
-        """Do an act on an item that is open and that the page knows as it is; the version moves on by one.
+        """Perform an act on an open item if the page has its current version; the version increases by one.
 
-        Time alone may come late and leaves the version.
+        Reports of time may come late and do not change the version.
         """
 
         def work(database: sqlite3.Connection) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Items:
                 _add_time(database, act, row)
                 return {"version": row["version"]}
             if row["phase"] == "done":
-                raise RefusalError("this image is done and cannot be changed", "locked", 409)
+                raise RefusalError("this image is finished and cannot be changed", "locked", 409)
             known = act.body.get("version")
             if known is not None and read_whole(act.body, "version", LARGEST_VERSION) != row["version"]:
                 raise RefusalError("this image was changed elsewhere", "moved", 409)
@@ -104,7 +104,7 @@ class Items:
         return answer
 
     def _put_mark(self, database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
-        """Draw a mark, or change it; it takes the place of "nothing suspicious"."""
+        """Draw or change a mark; this withdraws "nothing suspicious"."""
         facts = self._pictures.facts(row["kind"], row["image_id"])
         values = check_mark(act.body, facts["width"], facts["height"], self._labels)
         mark = check_id(act.body["mark"], "the id of a mark")
@@ -117,38 +117,38 @@ class Items:
 
 
 def _find_mark(database: sqlite3.Connection, row: sqlite3.Row, mark: str) -> Any:
-    """Origin and detection of a mark in the present phase of an item, None where there is no such mark."""
+    """Origin and detection of a mark in the current phase of an item; None if the mark does not exist."""
     query = "SELECT origin, detection FROM marks WHERE item = ? AND phase = ? AND mark = ?"
     return database.execute(query, (row["item"], row["phase"], mark)).fetchone()
 
 
 def _delete_mark(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
-    """Take a mark away; one that came from a detection leaves that one undecided."""
+    """Delete a mark; if it came from a detection, that detection becomes undecided."""
     mark = check_id(act.body["mark"], "the id of a mark")
     found = _find_mark(database, row, mark)
     if found is None:
-        raise RefusalError("there is no such mark", "unknown", 404)
+        raise RefusalError("this mark does not exist", "unknown", 404)
     query = "DELETE FROM marks WHERE item = ? AND phase = ? AND mark = ?"
     database.execute(query, (act.item, row["phase"], mark))
     database.execute("DELETE FROM decisions WHERE item = ? AND detection = ?", (act.item, found["detection"]))
 
 
 def _say_nothing(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
-    """Note, or take back, that there is nothing suspicious."""
+    """Record or withdraw that there is nothing suspicious."""
     on = read_flag(act.body, "on")
     if on and _count_marks(database, row):
-        raise RefusalError("there are marks; delete them first")
+        raise RefusalError("this image has marks; delete them first")
     _update(database, act.item, **{CLEAR[row["phase"]]: int(on)})
 
 
 def _put_comment(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
-    """Keep a comment on the image."""
+    """Store a comment on the image."""
     _update(database, act.item, comment=read_text(act.body, "comment"))
 
 
 def _add_time(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
-    """Add what was spent on the image, and apart from it the pauses."""
-    # Time that arrives late, after the image is done, belongs to its last phase.
+    """Add time spent on the image, and separately the pauses."""
+    # Time that arrives after the image is finished belongs to its last phase.
     prefix = "aided_" if row["mode"] != "unaided" and row["phase"] != "unaided" else ""
     for name in ("active_ms", "paused_ms"):
         total = row[prefix + name] + read_whole(act.body, name, LARGEST_MS)
@@ -156,9 +156,9 @@ def _add_time(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
 
 
 def _lock(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
-    """End the unaided reading for good; with a detector, the aided one begins with the same marks."""
+    """Lock the unaided reading; with a detector, the aided one starts with the same marks."""
     if row["phase"] != "unaided":
-        raise RefusalError("is locked already", "locked", 409)
+        raise RefusalError("this reading is already locked", "locked", 409)
     _refuse_unsaid(database, row)
     now = timestamp()
     if row["mode"] != "sequential":
@@ -174,38 +174,38 @@ def _lock(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
 
 
 def _finish(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
-    """End the aided reading, when each detection is decided."""
+    """Finish the aided reading if all detections are decided."""
     if row["phase"] != "aided":
-        raise RefusalError("the reading with the detector has not begun", "phase", 409)
+        raise RefusalError("the reading with the detector has not started", "phase", 409)
     query = (
         "SELECT count(*) FROM detections WHERE image_id = ? AND detection NOT IN "
         "(SELECT detection FROM decisions WHERE item = ?)"
     )
     (open_ones,) = database.execute(query, (row["image_id"], act.item)).fetchone()
     if open_ones:
-        raise RefusalError(f"{open_ones} of the detector's marks are not decided", "undecided")
+        raise RefusalError(f"{open_ones} of the detector's marks are not decided yet", "undecided")
     _refuse_unsaid(database, row)
     _update(database, act.item, phase="done", finished=timestamp())
 
 
 def _decide(database: sqlite3.Connection, act: Act, row: sqlite3.Row) -> None:
-    """Accept one of the detector's marks, which becomes a mark of the reader's, or dismiss it with a reason."""
+    """Accept one of the detector's marks, which becomes the reader's mark, or dismiss it with a reason."""
     decision, reason = act.body.get("decision"), read_text(act.body, "reason")
     if decision not in ("accept", "dismiss"):
-        raise RefusalError("decision: accept or dismiss")
+        raise RefusalError("decision: give accept or dismiss")
     mark = check_id(act.body.get("mark") or act.op, "the id of a mark")
     if row["phase"] != "aided":
         raise RefusalError("the detector's marks are shown after the reading is locked", "phase", 409)
     query = "SELECT x, y, rx, ry, angle, detection FROM detections WHERE image_id = ? AND detection = ?"
     found = database.execute(query, (row["image_id"], act.body["detection"])).fetchone()
     if found is None:
-        raise RefusalError("there is no such mark of the detector", "unknown", 404)
+        raise RefusalError("the detector has no such mark", "unknown", 404)
     query = "DELETE FROM marks WHERE item = ? AND phase = 'aided' AND detection = ?"
     database.execute(query, (act.item, found["detection"]))
     if decision == "accept":
         _refuse_too_many(database, row)
         if _find_mark(database, row, mark) is not None:
-            raise RefusalError("there is another mark with this id")
+            raise RefusalError("another mark has this id")
         values = {"confidence": read_confidence(act.body), "label": None, "comment": "", "origin": "accepted"}
         _insert_mark(database, row, mark, {**dict(found), **values})
         _update(database, act.item, aided_clear=0)
@@ -224,18 +224,18 @@ WORKS: dict[str, Callable[[sqlite3.Connection, Act, sqlite3.Row], None]] = {
 
 
 def _check_turn(rows: list[Any]) -> sqlite3.Row:
-    """Refuse what is not the person's, and a reading with the detector before all those without it are done."""
+    """Refuse another person's item, and an aided reading before all unaided ones are finished."""
     if not rows:
-        raise RefusalError("there is no such image on your list", "unknown", 404)
+        raise RefusalError("this image is not on your list", "unknown", 404)
     (row,) = rows
     if row["mode"] == "aided" and row["n_before"]:
         left = "1 image is left" if row["n_before"] == 1 else f"{row['n_before']} images are left"
-        raise RefusalError(f"comes after the reading without the detector; {left}", "later", 403)
+        raise RefusalError(f"finish the reading without the detector first; {left}", "later", 403)
     return row
 
 
 def _state_of(row: sqlite3.Row) -> str:
-    """Say how far an item has come: open, begun, locked or done."""
+    """Return the state of an item: open, begun, locked or done."""
     if row["phase"] == "done":
         return "done"
     if row["phase"] == "aided" and row["mode"] == "sequential":
@@ -245,27 +245,27 @@ def _state_of(row: sqlite3.Row) -> str:
 
 
 def _count_marks(database: sqlite3.Connection, row: sqlite3.Row) -> int:
-    """Count the marks of the present phase."""
+    """Count the marks of the current phase."""
     query = "SELECT count(*) FROM marks WHERE item = ? AND phase = ?"
     return int(database.execute(query, (row["item"], row["phase"])).fetchone()[0])
 
 
 def _refuse_too_many(database: sqlite3.Connection, row: sqlite3.Row) -> None:
-    """Refuse one mark more than an image may have."""
+    """Refuse a mark above the limit per image."""
     if _count_marks(database, row) >= LARGEST_MARKS:
-        raise RefusalError(f"an image can have {LARGEST_MARKS} marks at most")
+        raise RefusalError(f"an image can have at most {LARGEST_MARKS} marks")
 
 
 def _refuse_unsaid(database: sqlite3.Connection, row: sqlite3.Row) -> None:
-    """Refuse to end a reading that has neither marks nor the word that there is nothing."""
+    """Refuse to finish a reading that has neither marks nor "nothing suspicious"."""
     if not _count_marks(database, row) and not row[CLEAR[row["phase"]]]:
-        raise RefusalError("draw a mark, or say that there is nothing suspicious", "unsaid")
+        raise RefusalError("draw a mark, or choose 'Nothing suspicious'", "unsaid")
 
 
 def _insert_mark(
     database: sqlite3.Connection, row: sqlite3.Row, mark: str, values: Mapping[str, Any]
 ) -> None:
-    """Write a mark of the present phase; one of the same id keeps its place in the order."""
+    """Write a mark of the current phase; one with the same id keeps its order."""
     changes = ", ".join(f"{name} = excluded.{name}" for name in MARK_COLUMNS)
     places = ", ".join("?" * len(MARK_COLUMNS))
     database.execute(

@@ -1,4 +1,4 @@
-"""Readers, chairs and the owner: personal links whose secrets are stored hashed, and sessions that end."""
+"""Readers, chairs and the owner: personal links with hashed secrets, and sessions that expire."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from overread.apps.room._store import Store, digest_text, log_event, timestamp
 from overread.errors import UsageError
 from overread.tables import likeness_of
 
-# A working day with breaks; a session that nobody uses ends sooner. Set by judgement.
+# A working day with breaks; an unused session ends sooner. Set by judgement.
 LONGEST_SESSION = timedelta(hours=24)
 LONGEST_PAUSE = timedelta(hours=8)
-# How late the note of a session's last use may be: a write at each request would wait for the device.
+# Most delay in recording a session's last use: a write per request would wait for the device.
 SEEN_EVERY = timedelta(minutes=5)
 LONGEST_NAME = 64
-# 256 bits, which nobody guesses; therefore a plain digest keeps them, where a password would need a slow one.
+# 256 bits cannot be guessed, so a plain digest is enough; a password would need a slow one.
 SECRET_BYTES = 32
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who entered, and what proves that a request comes from the page and no other site."""
+    """A person in a session, and the token that proves that a request comes from the page."""
 
     name: str
     role: str
@@ -31,13 +31,13 @@ class Person:
 
 
 def add_person(store: Store, name: str, role: str) -> str:
-    """Make a reader, a chair or the owner and return the secret of their link, which is told only here.
+    """Add a reader, a chair or the owner and return the secret of their link, which is not stored.
 
-    Somebody whose link was revoked gets a new one, and goes on with the same worklist.
+    A person whose link was revoked gets a new one and keeps the worklist.
     """
     if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
         raise UsageError(
-            f"{name!r}: a name has 1 to {LONGEST_NAME} printable characters and no spaces around"
+            f"{name!r}: a name needs 1 to {LONGEST_NAME} printable characters, without spaces at its ends"
         )
     secret = secrets.token_urlsafe(SECRET_BYTES)
     with store.transaction() as database:
@@ -45,11 +45,11 @@ def add_person(store: Store, name: str, role: str) -> str:
             if likeness_of(known) != likeness_of(name):
                 continue
             if known != name:
-                raise UsageError(f"{name!r}: there is {known!r} already; spell them alike")
+                raise UsageError(f"{name!r}: {known!r} already exists. Use the same spelling.")
             if known_role != role:
-                raise UsageError(f"{name!r}: is a {known_role} already; give the {role} another name")
+                raise UsageError(f"{name!r}: already is a {known_role}. Give the {role} another name.")
             if known_secret is not None and role != "owner":
-                raise UsageError(f"{name!r}: has a link already (a new one: --revoke {name!r} first)")
+                raise UsageError(f"{name!r}: already has a link. For a new one, use --revoke {name!r} first.")
         database.execute(
             "INSERT INTO people VALUES (?, ?, ?, ?, NULL) ON CONFLICT (person) DO UPDATE SET secret = excluded.secret, "
             "revoked = NULL",
@@ -61,26 +61,26 @@ def add_person(store: Store, name: str, role: str) -> str:
 
 
 def revoke(store: Store, name: str) -> None:
-    """End a person's link and sessions; what they read stays."""
+    """Revoke a person's link and sessions; their readings stay."""
     with store.transaction() as database:
         changed = database.execute(
             "UPDATE people SET secret = NULL, revoked = ? WHERE person = ? AND secret IS NOT NULL",
             (timestamp(), name),
         )
         if changed.rowcount != 1:
-            raise UsageError(f"{name!r}: nobody of this name has a link")
+            raise UsageError(f"{name!r}: no person of this name has a link")
         database.execute("DELETE FROM sessions WHERE person = ?", (name,))
         log_event(database, "revoke", name)
 
 
 def list_people(store: Store, role: str, condition: str = "TRUE") -> list[str]:
-    """Names of those with a role, in the order in which they came."""
+    """Names of the people with a role, in order of creation."""
     query = f"SELECT person FROM people WHERE role = ? AND {condition} ORDER BY created, person"
     return [person for (person,) in store.rows(query, (role,))]
 
 
 def enter(store: Store, secret: str) -> tuple[str, Person] | None:
-    """Begin a session; return its token, which is told only here, and who it is. None: nobody has this secret."""
+    """Start a session; return its token, which is not stored, and the person. None if the secret is unknown."""
     found = store.rows("SELECT person, role FROM people WHERE secret = ?", (digest_text(secret),))
     if not found:
         return None
@@ -95,7 +95,7 @@ def enter(store: Store, secret: str) -> tuple[str, Person] | None:
 
 
 def find_session(store: Store, token: str) -> Person | None:
-    """Who has a session with this token; None where it never was, has ended, or was revoked."""
+    """Return the person with this session token; None if the session is unknown, ended or revoked."""
     rows = store.rows(
         "SELECT person, role, sessions.created, seen FROM sessions JOIN people USING (person) "
         "WHERE token = ? AND secret IS NOT NULL",
@@ -119,5 +119,5 @@ def end_session(store: Store, token: str) -> None:
 
 
 def _csrf_of(token: str) -> str:
-    """Proof that a request comes from our page: other sites can send the cookie, but not know what follows from it."""
+    """Proof that a request comes from the page: other sites can send the cookie, but cannot compute this value."""
     return hmac.new(token.encode(), b"csrf", "sha256").hexdigest()

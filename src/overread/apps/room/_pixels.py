@@ -1,4 +1,4 @@
-"""Pixels of the images on the worklists: read once for their facts, kept in memory while they are looked at."""
+"""Pixels of the images on the worklists: read once for their metadata, kept in memory while in use."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from overread.marks import find_table
 from overread.tables import read_table
 
 CANNOT_BE_SHOWN = "this image cannot be shown; tell the study's owner"
-# Where the readings of a picture are: imported ones are of the pictures that are read here.
+# Images with readings; imported readings count as readings of the images here.
 READ = (
     "SELECT DISTINCT image_id FROM items LEFT JOIN marks USING (item) LEFT JOIN decisions USING (item) WHERE "
     "(kind = 'training') = (? = 'training') AND (locked IS NOT NULL OR items.phase = 'done' OR clear OR aided_clear "
     "OR marks.item IS NOT NULL OR decisions.item IS NOT NULL)"
 )
-# About a dozen large radiographs: the one each of a few readers looks at, and the next. Set by judgement.
+# About a dozen large radiographs: the current and next image of a few readers. Set by judgement.
 LARGEST_SHELF = 128 << 20
 # Decoders at work at once; more would only take memory from each other on a small machine.
 DECODERS = 2
-# zlib's fastest: the wire is seldom slower than a better compression.
+# zlib's fastest level: the network is seldom slower than a better compression.
 GZIP_LEVEL = 1
 
 
 @dataclass(frozen=True)
 class ShownFile:
-    """An image file of a study, and the size of a pixel where the table of images states it."""
+    """An image file of a study, and its pixel size if the images table states it."""
 
     path: Path
     mm_per_px: tuple[float, float] | None
@@ -47,10 +47,10 @@ def read_images(folder: Path) -> pd.DataFrame:
     """Read a study's table of images."""
     path = find_table(folder, "images")
     if path is None:
-        raise TableError(f"{folder}: there is no images table (make one with: overread init {folder})")
+        raise TableError(f"{folder}: has no images table. Make one with: overread init {folder}")
     table = read_table(path, "images")
     if table.empty:
-        raise TableError(f"{path}: has no rows, so there is nothing to read")
+        raise TableError(f"{path}: has no rows. Add the images to read.")
     return table
 
 
@@ -61,8 +61,8 @@ def list_images(folder: Path) -> dict[str, ShownFile]:
     for row, record in enumerate(table.to_dict("records"), start=2):
         if not record.get("path"):
             raise TableError(
-                f"{path}, row {row}, column path: there is no image file (give its path relative to the folder, or "
-                f"make the table with: overread init {folder})"
+                f"{path}, row {row}, column path: no such image file. Give its path relative to the folder, or "
+                f"make the table with: overread init {folder}"
             )
         x, y = (record.get(f"mm_per_px_{axis}") for axis in "xy")
         stated = None if pd.isna(x) or pd.isna(y) else (float(x), float(y))
@@ -75,16 +75,16 @@ class ViewerPictures:
 
     def __init__(self, store: Store, files: Mapping[str, Mapping[str, ShownFile]]) -> None:
         self._store, self._files = store, files
-        # Pixels, and the same compressed where somebody asked for that.
+        # Pixels, and their compressed form if requested.
         self._shelf: OrderedDict[tuple[str, str], tuple[bytes, bytes]] = OrderedDict()
         self._lock = threading.Lock()
         self._decoders = threading.Semaphore(DECODERS)
         self._busy: dict[tuple[str, str], threading.Lock] = {}
 
     def prepare(self, kind: str) -> dict[str, str]:
-        """Read the facts of each picture that is new or has changed; return the reason by image that cannot be read.
+        """Read the metadata of each new or changed picture; return the reasons of images that cannot be read.
 
-        A file that is another one than somebody has read is refused, and nothing is changed then.
+        If a file changed after a reader read it, this raises and changes nothing.
         """
         query = "SELECT image_id, signature FROM pictures WHERE kind = ?"
         known: dict[str, str] = dict(self._store.rows(query, (kind,)))
@@ -93,18 +93,18 @@ class ViewerPictures:
         for image_id, file in self._files[kind].items():
             state = _state_of(file)
             if state is None:
-                bad[image_id] = f"{file.path}: there is no such file"
+                bad[image_id] = f"{file.path}: no such file"
             elif not known.get(image_id, "").startswith(f"{state}:"):
                 new.append(image_id)
                 if image_id in known and not _is_same(file, known[image_id]):
                     changed.append(image_id)
-        # The marks of somebody who has read an image belong to the picture that they saw.
+        # A reader's marks belong to the picture that they saw.
         read = {image for (image,) in self._store.rows(READ, (kind,))} & set(changed)
         if read:
             raise ImageError(
-                f"{self._files[kind][min(read)].path}: has changed since somebody read image {min(read)!r} "
-                f"({len(read)} such); the readings are kept (put the file back as it was, or give the new one an "
-                "image_id of its own)"
+                f"{self._files[kind][min(read)].path}: changed after a reader read image {min(read)!r} "
+                f"({len(read)} such images). The readings are kept. Restore the file, or give the new one another "
+                "image_id."
             )
         for image_id in count_steps("images", new):
             try:
@@ -112,7 +112,7 @@ class ViewerPictures:
             except (ImageError, StorageError) as error:
                 bad[image_id] = str(error)
         if kind == "reading":
-            # The detector has to see pictures that are others now again.
+            # The detector must process changed pictures again.
             with self._store.transaction() as database:
                 for table in ("detections", "detected"):
                     values = [(image,) for image in changed]
@@ -129,7 +129,7 @@ class ViewerPictures:
         return [(trained, read) for trained, read in rows if trained in self._files["training"]]
 
     def facts(self, kind: str, image_id: str) -> dict[str, Any]:
-        """Return what a viewer has to know of a picture before it has the pixels."""
+        """Return the metadata that a viewer needs before the pixels."""
         row = self.row(kind, image_id)
         colour = row["channels"] == 3
         sides = {"left": row["left_side"], "right": row["right_side"]}
@@ -142,7 +142,7 @@ class ViewerPictures:
         }
 
     def row(self, kind: str, image_id: str) -> Any:
-        """Return the stored facts of a picture."""
+        """Return the stored metadata of a picture."""
         values = ("training" if kind == "training" else "reading", image_id)
         rows = self._store.rows("SELECT * FROM pictures WHERE kind = ? AND image_id = ?", values)
         if not rows:
@@ -150,7 +150,7 @@ class ViewerPictures:
         return rows[0]
 
     def _check_unchanged(self, kind: str, image_id: str) -> None:
-        """Refuse to show another picture than the one whose facts are known, and that others have read."""
+        """Refuse to show a picture whose file changed after it was prepared."""
         signature = self.row(kind, image_id)["signature"]
         file = self._files[kind].get(image_id)
         state = file and _state_of(file)
@@ -159,14 +159,14 @@ class ViewerPictures:
         if signature.startswith(f"{state}:"):
             return
         if not _is_same(file, signature):
-            changed = "the file of this image has changed since the room was opened; tell the study's owner"
+            changed = "the file of this image changed after the room was opened; tell the study's owner"
             raise RefusalError(changed, "image", 404)
         touched = f"{state}:{signature.rpartition(':')[2]}"
         query = "UPDATE pictures SET signature = ? WHERE kind = ? AND image_id = ?"
         self._store.change(query, (touched, kind, image_id))
 
     def content(self, kind: str, image_id: str, *, zipped: bool = False) -> bytes:
-        """Pixels as they go over the wire: little-endian uint16, or uint8 of red, green, blue; row by row."""
+        """Pixels as they are sent: little-endian uint16, or uint8 red, green, blue; row by row."""
         key = (kind, image_id)
         self._check_unchanged(kind, image_id)
         with self._lock:
@@ -180,7 +180,7 @@ class ViewerPictures:
             with self._lock:
                 self._shelf[key] = (plain, packed)
                 size = sum(len(plain) + len(packed) for plain, packed in self._shelf.values())
-                # What was not looked at longest goes.
+                # Drop the least recently used.
                 while size > LARGEST_SHELF and len(self._shelf) > 1:
                     old, gone = self._shelf.popitem(last=False)
                     size -= sum(map(len, gone))
@@ -192,15 +192,15 @@ class ViewerPictures:
             try:
                 pixels = read_for_viewing(self._files[kind][image_id].path).pixels
             except (ImageError, StorageError) as error:
-                # The text names a path of the owner's machine, which is nothing for a reader.
+                # The text names a path of the owner's machine, which readers must not see.
                 raise RefusalError(CANNOT_BE_SHOWN, "image", 404) from error
         return pixels.astype(pixels.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def _state_of(file: ShownFile) -> str | None:
-    """Text that changes when a file does, or what is said of its pixels; None where there is no file.
+    """Text that changes with the file or its pixel size; None if there is no file.
 
-    A picture's signature is this and a digest of the file, which tells a file that was touched from one that changed.
+    A picture's signature is this text and a digest of the file, which distinguishes a touched file from a changed one.
     """
     try:
         status = file.path.stat()
@@ -220,7 +220,7 @@ def _is_same(file: ShownFile, signature: str) -> bool:
 
 
 def _facts_row(kind: str, image_id: str, file: ShownFile) -> dict[str, Any]:
-    """Read the facts of a picture from its file."""
+    """Read the metadata of a picture from its file."""
     signature = f"{_state_of(file)}:{digest_of_file(file.path)}"
     viewed = read_for_viewing(file.path)
     try:

@@ -1,4 +1,4 @@
-"""A study's reading room: its store, its images, its plan, and what is made ready before readers come."""
+"""A study's reading room: its store, images and plan, and its preparation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Room:
 
     @property
     def plan(self) -> Plan:
-        """How the images are given to the readers."""
+        """The reading plan: how images are assigned to readers."""
         return Plan(**(self.store.setting("plan") or {}))
 
     @cached_property
@@ -63,39 +63,39 @@ class Room:
         return None if self.training_folder is None else TrainingSet(self.training_folder)
 
     def change_plan(self, **wanted: Any) -> None:
-        """Keep what is given of a plan (None: as it is)."""
+        """Change the given parts of the plan; None keeps a part."""
         plan = replace(self.plan, **{name: value for name, value in wanted.items() if value is not None})
         if plan.design not in get_args(Design):
-            raise UsageError(f"--design {plan.design!r}: one of {', '.join(get_args(Design))}")
+            raise UsageError(f"--design {plan.design!r}: give one of {', '.join(get_args(Design))}")
         if plan.repeats < 0:
-            raise UsageError(f"--repeats {plan.repeats}: a number from 0")
+            raise UsageError(f"--repeats {plan.repeats}: give a number from 0")
         if plan == self.plan:
             return
-        # A second session may come when the first has begun: that is how a detector is trained on it.
+        # A second session may be added after the first: a detector may be trained on the first.
         adds_session = plan == replace(self.plan, design="independent") and self.plan.design == "unaided"
         if self.has_worklists and not adds_session:
             raise UsageError(
-                "the worklists are made; --assign, --repeats, --design and --seed cannot change any more (a second "
-                "session with a detector can be added: --design independent)"
+                "the worklists exist; --assign, --repeats, --design and --seed cannot change any more. (A second "
+                "session with a detector can still be added: --design independent.)"
             )
         self.store.set_setting("plan", vars(plan))
 
     @property
     def has_worklists(self) -> bool:
-        """Whether somebody has images to read."""
+        """Whether any reader has images to read."""
         return bool(self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"))
 
     def change_labels(self, labels: Sequence[str]) -> None:
-        """Keep the labels that a mark may have."""
+        """Store the labels that a mark may have."""
         for label in labels:
             if not label.isprintable() or label != label.strip() or not 0 < len(label) <= LONGEST_NAME:
-                raise UsageError(f"--labels: {label!r} is no label of 1 to {LONGEST_NAME} characters")
+                raise UsageError(f"--labels: {label!r} is not a label of 1 to {LONGEST_NAME} characters")
         self.store.set_setting("labels", list(labels))
         self.labels = tuple(labels)
         self.items = Items(self.store, self.pictures, self.labels)
 
     def with_training(self, folder: Path) -> Room:
-        """Keep the folder of training images, which must be a study with marks or truth; return the room with it."""
+        """Store the folder of training images, which must be a study with marks or truth; return the changed room."""
         TrainingSet(folder)
         room = Room(self.folder, self.store, folder)
         room.prepare_pictures()
@@ -103,20 +103,20 @@ class Room:
         return room
 
     def prepare_pictures(self) -> dict[str, str]:
-        """Read each image's facts once; return the reason by image that cannot be read."""
+        """Read each image's metadata once; return the reasons of images that cannot be read."""
         bad = self.pictures.prepare("reading")
         bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
-        # The feedback of a training image that is read, too, would show what others marked.
+        # Feedback on a training image that is also read would show the marks of others.
         if both := self.pictures.of_both_kinds():
             trained, read = both[0]
             raise UsageError(
-                f"{self.training_images[trained].path}: is image {read!r}, which readers have on their worklists "
-                f"({len(both)} such); --training takes images that nobody reads (give another folder)"
+                f"{self.training_images[trained].path}: is image {read!r}, which is on the readers' worklists "
+                f"({len(both)} such images). Give --training other images."
             )
         return bad
 
     def keep_detector(self, detector: Path, fp: float | None = None) -> dict[str, str]:
-        """Compute a detector's marks and plan a reading with them; return the reason by image that has none."""
+        """Compute a detector's marks and plan a reading with them; return the reasons of images without marks."""
         bad = keep_detections(self.store, detector, fp, self.images, ids_of_dropped(self.folder))
         if self.plan.design == "unaided":
             self.change_plan(design="independent" if self.has_worklists else "sequential")
@@ -125,9 +125,9 @@ class Room:
     def prepare(
         self, detector: Path | None = None, fp: float | None = None
     ) -> tuple[dict[str, str], dict[str, int]]:
-        """Make everything ready: facts of the images, the detector's marks, worklists of the readers.
+        """Prepare the room: metadata of the images, the detector's marks, worklists of the readers.
 
-        Return the reason by image that is left out, and the number of new presentations by reader.
+        Return the reasons of skipped images, and the number of new presentations by reader.
         """
         bad = self.prepare_pictures()
         if detector is not None:
@@ -136,12 +136,14 @@ class Room:
             self._refuse_undetected(bad)
         usable = [image for image in self.images if image not in bad]
         if not usable:
-            raise UsageError(f"{self.folder}: no image can be read; the first: {next(iter(bad.values()))}")
+            raise UsageError(
+                f"{self.folder}: no image can be read. The first error: {next(iter(bad.values()))}"
+            )
         readers = self.active_readers()
         if readers and len(readers) < self.plan.fewest:
             raise UsageError(
-                f"each image is to be read by {self.plan.fewest} readers, and there are {len(readers)} "
-                "(add readers: --add-reader NAME)"
+                f"each image needs {self.plan.fewest} readers, and there are {len(readers)}. "
+                "Add readers with --add-reader NAME."
             )
         trained = [image for image in self.training_images if f"training {image}" not in bad]
         added = fill_worklists(self.store, usable, trained, readers, self.plan)
@@ -149,22 +151,22 @@ class Room:
         return bad, added
 
     def _refuse_undetected(self, bad: dict[str, str]) -> None:
-        """Refuse images that are new since the detector was run: its silence would look like a finding."""
+        """Refuse images added after the detector ran: it would seem to have found nothing there."""
         if self.store.setting("detector") is None:
-            raise UsageError(f"--design {self.plan.design}: needs a --detector")
+            raise UsageError(f"--design {self.plan.design} needs --detector")
         done = images_detected(self.store)
         new = [image for image in self.images if image not in done and image not in bad]
         if new:
             raise UsageError(
-                f"image {new[0]!r} has not been through the detector ({len(new)} such; give --detector again)"
+                f"image {new[0]!r} is new to the detector ({len(new)} such images). Give --detector again."
             )
 
     def active_readers(self) -> list[str]:
-        """Readers who have a link."""
+        """Names of the readers with a link."""
         return list_people(self.store, "reader", "secret IS NOT NULL")
 
     def describe_item(self, person: str, item: str) -> dict[str, Any]:
-        """Return all that a reader may know of an item now: the detector's marks only once the unaided are locked."""
+        """Return the state of an item for its reader; detections only after the unaided reading is locked."""
         row = self.items.find(person, item)
         state = {**self.items.state(row), **self.pictures.facts(row["kind"], row["image_id"])}
         state["labels"] = list(self.labels)
@@ -176,7 +178,7 @@ class Room:
         return state
 
     def agreement(self) -> dict[str, Any] | None:
-        """Describe how well the readers agree on complete images; computed again when there are more of them."""
+        """Describe the readers' agreement on complete images; computed again when there are more."""
         return self._find_agreement(tuple(complete_images(self.store)))
 
     def _compute_agreement(self, images: tuple[str, ...]) -> dict[str, Any] | None:
@@ -192,7 +194,7 @@ class Room:
 
 
 def open_room(folder: Path) -> Room:
-    """Open a study's room, made if need be."""
+    """Open a study's room, creating it if needed."""
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
     list_images(folder)
@@ -204,12 +206,10 @@ def open_room(folder: Path) -> Room:
         for file in place.parent.glob(f"{place.name}*"):
             file.chmod(0o600)
     except OSError as error:
-        raise StorageError(
-            f"{place.parent}: cannot be kept from others: {error.strerror or error}"
-        ) from error
+        raise StorageError(f"{place.parent}: cannot be made private: {error.strerror or error}") from error
     try:
         return Room(folder, store)
     except BaseException:
-        # Left open, the file would look like one whose last acts are lost.
+        # An open file would look as if its last acts were lost.
         store.close()
         raise

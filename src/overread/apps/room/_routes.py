@@ -1,6 +1,6 @@
-"""What the page may ask of the room: one function for each endpoint, each for a person who was let in.
+"""The endpoints of the room, one function each, for a person with a session.
 
-What the owner sees: who has read what, and nothing of an image that somebody is still to read.
+The owner sees who has read what, and nothing about an image that is still to be read.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ PIXEL_CACHE = "private, max-age=3600, immutable"
 
 
 def _me(call: Call) -> dict[str, Any]:
-    """Who has entered, and what the page has to know of the study."""
+    """Return the person, and the facts on the study that the page needs."""
     room = call.room
     study = {"study": room.name, "labels": list(room.labels), "phase_design": room.plan.design}
     return {**vars(call.person), **study}
 
 
 def _item(call: Call) -> dict[str, Any]:
-    """One item, as far as the reader may know it now; a page that fetches ahead has not shown it."""
+    """One item in the state that its reader may see; a prefetch does not count as opening it."""
     if "ahead" not in call.request.query_params:
         call.room.items.open(call.person.name, call.path["item"])
     return call.room.describe_item(call.person.name, call.path["item"])
 
 
 def _item_pixels(call: Call) -> Response:
-    """Pixels of an item on the reader's own list."""
+    """Pixels of an item on the reader's list."""
     row = call.room.items.find(call.person.name, call.path["item"])
     kind = "training" if row["kind"] == "training" else "reading"
     return _pixel_answer(call, kind, row["image_id"], row["item"])
 
 
 def _pixel_answer(call: Call, kind: str, image: str, name: str) -> Response:
-    """Pixels of an image; the tag is of file and presentation, so that a repeated image is not known by it."""
+    """Pixels of an image; the tag depends on file and presentation, so that it does not reveal a repeated image."""
     pictures = call.room.pictures
     tag = f'"{digest_text(name + pictures.row(kind, image)["signature"])[:24]}"'
     headers = {"Cache-Control": PIXEL_CACHE, "ETag": tag, "Vary": "Accept-Encoding"}
@@ -61,13 +61,13 @@ def _pixel_answer(call: Call, kind: str, image: str, name: str) -> Response:
 
 
 async def _send_in_blocks(content: bytes) -> AsyncIterator[bytes]:
-    """Send a block when the last one is on its way: a whole image would be copied for each request."""
+    """Send block by block: a whole image would be copied for each request."""
     for start in range(0, len(content), BLOCK):
         yield content[start : start + BLOCK]
 
 
 def _wants_gzip(call: Call) -> bool:
-    """Whether to compress: where the browser takes it and is not on this machine, where copying is faster."""
+    """Whether to compress: if the browser accepts it and is not on this machine, where copying is faster."""
     client = call.request.client
     try:
         near = client is not None and ipaddress.ip_address(client.host).is_loopback
@@ -78,7 +78,7 @@ def _wants_gzip(call: Call) -> bool:
 
 
 def _act(what: str) -> Callable[[Call], dict[str, Any]]:
-    """Make the endpoint of an act on an item; if the item has moved on, the refusal says how it is now."""
+    """Make the endpoint of an act on an item; if the item changed elsewhere, the refusal contains its state."""
 
     def endpoint(call: Call) -> dict[str, Any]:
         place = dict(call.path)
@@ -113,12 +113,12 @@ def _dispute_pixels(call: Call) -> Response:
 
 
 def _decide_dispute(call: Call) -> dict[str, Any]:
-    """Keep a chair's decision."""
+    """Store a chair's decision."""
     return call.room.adjudication.decide(call.act("adjudicate", call.path["object"]), call.room.labels)
 
 
 def _overview(call: Call) -> dict[str, Any]:
-    """Progress of each reader, complete images, agreement on those, and when tables were written."""
+    """Progress of each reader, complete images and their agreement, and the time of the last export."""
     room, store = call.room, call.room.store
     ((total,),) = store.rows("SELECT count(DISTINCT image_id) FROM items WHERE kind != 'training'")
     people = store.rows("SELECT person, secret FROM people WHERE role = 'reader' ORDER BY created, person")

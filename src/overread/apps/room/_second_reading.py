@@ -1,4 +1,4 @@
-"""The second reader: a detector's marks at its locked operating point, computed before anybody reads."""
+"""The second reader: a detector's marks at its locked operating point, computed before the readings."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def keep_detections(
     files: Mapping[str, ShownFile],
     dropped: Collection[str] = (),
 ) -> dict[str, str]:
-    """Compute and keep the marks of a detector for each image that has none yet.
+    """Compute and store a detector's marks for each image that was not processed yet.
 
-    Without ``fp`` the detector works where the room has it already, else at its own operating point.
-    Return the reason by image for which there are none.
+    Without ``fp`` the room's operating point is used, or the detector's if the room has none. Return the reasons of
+    images without marks.
     """
     place = detector / "detector.json" if detector.is_dir() else detector
     if not place.is_file():
-        raise UsageError(
-            f"{place}: there is no such file (--detector takes detector.json, or a table of detections)"
-        )
+        raise UsageError(f"{place}: no such file. Give --detector a detector.json or a table of detections.")
     digest, kept, is_table = digest_of_file(place), store.setting("detector"), place.suffix in TABLE_ENDINGS
     if kept is not None and (kept[0] != digest or not (is_table or fp in (None, kept[1]))):
-        raise UsageError(f"{place}: the room has another detector, or another --fp; one room keeps to one")
+        raise UsageError(
+            f"{place}: the room has another detector or another --fp. A room keeps its first one."
+        )
     done, sizes = images_detected(store), store.spacings()
     todo = {image: files[image] for image in files if image in sizes and image not in done}
     if is_table:
@@ -55,7 +55,7 @@ def keep_detections(
         for image in todo:
             _insert_detections(store, image, tables.get(image), sizes[image])
         return {}
-    # Late, because most rooms have no detector, and everybody waits for what it imports.
+    # Imported late, because most rooms have no detector, and the import is slow.
     from overread.study import Detector, Request
 
     model = Detector.read(place)
@@ -66,14 +66,14 @@ def keep_detections(
 
 
 def images_detected(store: Store) -> set[str]:
-    """Images that the room's detector has seen."""
+    """Images that the room's detector has processed."""
     return {image for (image,) in store.rows("SELECT image_id FROM detected")}
 
 
 def _detect_all(
     store: Store, request: Request, files: Mapping[str, ShownFile], sizes: Mapping[str, tuple[float, float]]
 ) -> dict[str, str]:
-    """Run a detector on images, and keep what it shows of each."""
+    """Run a detector on images, and store its shown detections."""
     from overread.study import detect_image
 
     bad: dict[str, str] = {}
@@ -91,8 +91,8 @@ def _detect_all(
         _insert_detections(store, image, shown, sizes[image])
     if trained:
         warnings.warn(
-            f"the detector was trained on {len(trained)} of these images, so what it adds there does not show what it "
-            "adds in new ones (train it on one study and let another be read with it)",
+            f"the detector was trained on {len(trained)} of these images, so its benefit there does not show its "
+            "benefit on new images (train it on another study)",
             DataWarning,
             stacklevel=2,
         )
@@ -100,12 +100,12 @@ def _detect_all(
 
 
 def trained_on(store: Store) -> set[str]:
-    """Images of the room that its detector was trained on, as far as it says."""
+    """Images of the room on which its detector was trained, as far as recorded."""
     return set(store.setting("trained_on") or ())
 
 
 def rate_marks(store: Store) -> MarkRate | None:
-    """Count the marks that the room's detector makes here; None where it has none."""
+    """Count the detector's marks per image; None if the room has no detector."""
     if store.setting("detector") is None:
         return None
     n_images, n_marks = (len(store.rows(f"SELECT 1 FROM {table}")) for table in ("detected", "detections"))
@@ -116,21 +116,21 @@ def rate_marks(store: Store) -> MarkRate | None:
 def read_detections(
     path: Path, images: Collection[str], dropped: Collection[str] = ()
 ) -> dict[str, pd.DataFrame]:
-    """Shown detections of each image that a table names; it may name no others than these and those left out."""
+    """Shown detections by image of a table, which may name only these images and skipped ones."""
     table = read_table(path, "candidates")
     if "score" not in table:
-        raise TableError(f"{path}: has no column score (overread detect writes it)")
+        raise TableError(f"{path}: has no column score. Use a table of overread detect.")
     listed = set(table["image_id"].astype(str))
     foreign = sorted(listed - {*images, *dropped})
     if foreign:
         raise TableError(
-            f"{path}: has detections of {len(foreign)} images that the study has not, such as {foreign[0]!r}; the "
-            f"study has {next(iter(images), 'no image')!r}, ... (use the image_id of images.csv)"
+            f"{path}: has detections of {len(foreign)} images not in the study, such as {foreign[0]!r}. The "
+            f"study has {next(iter(images), 'no image')!r}, ... Use the image_id of images.csv."
         )
     unused = listed - set(images)
     if unused:
         warnings.warn(
-            f"{path}: has detections of images that were left out of the study ({len(unused)}); they are not used",
+            f"{path}: has detections of {len(unused)} images that are skipped in the study; they are not used",
             DataWarning,
             stacklevel=2,
         )
@@ -142,7 +142,7 @@ def read_detections(
 def _insert_detections(
     store: Store, image: str, found: pd.DataFrame | None, mm_per_px: tuple[float, float]
 ) -> None:
-    """Keep the detections of an image, as ellipses in its pixels, and that it is done."""
+    """Store the detections of an image, as ellipses in its pixels, and that it was processed."""
     if found is not None and len(found):
         lengths, unit = plain(found)
         radius = lengths["radius"]
@@ -160,7 +160,7 @@ def _insert_detections(
 
 
 def shown_detections(store: Store, item: str, image: str) -> list[dict[str, Any]]:
-    """Detector's marks on an image with what the reader decided of each; for the aided phase only."""
+    """Detector's marks on an image with the reader's decision on each; for the aided phase only."""
     rows = store.rows(
         "SELECT detections.*, decision, reason FROM detections LEFT JOIN decisions ON "
         "decisions.detection = detections.detection AND decisions.item = ? WHERE image_id = ? ORDER BY score DESC",

@@ -1,4 +1,4 @@
-"""All that happens in a reading room, in one SQLite file: people, worklists, marks, and a log that only grows."""
+"""The store of a reading room, one SQLite file with people, worklists, marks and an append-only log."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from overread.files import Database
 ROOM_FILE = "reading/room.sqlite"
 """Path of the store in the study's folder."""
 
-# Columns of an ellipse in pixels, as the page has it.
+# Columns of an ellipse in pixels, as in the page.
 ELLIPSE = ("x", "y", "rx", "ry", "angle")
 VERSION = 1
-# Says that the file is left without a write-ahead log when the room is closed, as rooms of version 0.2 were not.
+# Marks files without a write-ahead log after closing, unlike those of version 0.2.
 ROOM = int.from_bytes(b"ovrd", "big")
 TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)
@@ -102,7 +102,7 @@ CREATE TRIGGER log_is_not_shortened BEFORE DELETE ON log BEGIN SELECT RAISE(ABOR
 
 
 class RefusalError(InvalidInputError):
-    """An act that cannot be done; what a reader's page shows of it.
+    """An act that is refused, with the message for the reader's page.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class RefusalError(InvalidInputError):
 
 @dataclass(frozen=True)
 class Act:
-    """One act of a person: its id, by which a repeated one is known, and all that was asked."""
+    """One act of a person: its id, by which repetitions are recognized, and its content."""
 
     person: str
     op: str
@@ -137,7 +137,7 @@ class Act:
 
     @property
     def request(self) -> str:
-        """Digest of what is asked; the version that the page believed in is no part of it."""
+        """Digest of the content, without the version that the page had."""
         asked = {name: value for name, value in self.body.items() if name != "version"}
         return digest_text(json.dumps([self.what, self.item, asked], sort_keys=True))
 
@@ -157,31 +157,31 @@ class Store(Database):
                 self._connection.execute(f"PRAGMA application_id = {ROOM}")
         if damage is not None:
             self.close()
-            raise FormatError(f"{path}: is damaged or not complete: {damage} (put a backup of the file back)")
+            raise FormatError(f"{path}: is damaged or incomplete: {damage}. Restore the file from a backup.")
         if known and lost:
             with self.transaction() as database:
                 log_event(database, "without its write-ahead log")
             warnings.warn(
-                f"{path}: was not closed, and {path.name}-wal is not beside it, or this is a copy made while the room "
-                "was open: all readings that were locked are here, what was done after the last lock may be lost",
+                f"{path}: was not closed, and {path.name}-wal is missing; or it was copied while the room "
+                "was open. All locked readings are here; changes after the last lock may be lost",
                 DataWarning,
                 stacklevel=3,
             )
 
     def close(self) -> None:
-        """Let go of the file; the last process leaves all in one file, which says that nothing is missing."""
+        """Close the file; the last process removes the write-ahead log, which shows that nothing is missing."""
         with self._lock, suppress(sqlite3.Error):
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA journal_mode = DELETE")
         super().close()
 
     def change(self, query: str, values: Sequence[Any]) -> None:
-        """Do one statement in a transaction of its own."""
+        """Execute one statement in its own transaction."""
         with self.transaction() as database:
             database.execute(query, values)
 
     def do_once(self, act: Act, work: Callable[[sqlite3.Connection], dict[str, Any]]) -> dict[str, Any]:
-        """Do an act and log it in one transaction; done before, give the answer that it got then."""
+        """Perform an act and log it in one transaction; a repeated act returns its first answer."""
         with self.transaction() as database:
             found = database.execute(
                 "SELECT request, answer FROM acts WHERE person = ? AND op = ?", (act.person, act.op)
@@ -198,12 +198,12 @@ class Store(Database):
             return answer
 
     def setting(self, name: str) -> Any:
-        """Value of a setting, None where it was never set."""
+        """Value of a setting; None if it was never set."""
         found = self.rows("SELECT value FROM settings WHERE name = ?", (name,))
         return json.loads(found[0]["value"]) if found else None
 
     def set_setting(self, name: str, value: Any) -> None:
-        """Keep a setting; the log keeps the change."""
+        """Store a setting and log the change."""
         if self.setting(name) == value:
             return
         with self.transaction() as database:
@@ -211,7 +211,7 @@ class Store(Database):
             log_event(database, "setting", body={name: value})
 
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows, at least one, all or none, each with the same columns; those that are there are replaced."""
+        """Add one or more rows with the same columns in one transaction; existing rows are replaced."""
         names = list(rows[0])
         places = ", ".join("?" * len(names))
         with self.transaction() as database:
@@ -221,13 +221,13 @@ class Store(Database):
             )
 
     def spacings(self) -> dict[str, tuple[float, float]]:
-        """Size of a pixel in mm, along x and y, of each image that can be read."""
+        """Pixel size in mm (x, y) of each readable image."""
         rows = self.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
         return {image: (x, y) for image, x, y in rows}
 
 
 def _refuse_torn(path: Path) -> bool:
-    """Refuse a store of which a part is gone; taken as a new one, the rest would be lost as well.
+    """Refuse a store with a missing part; as a new store, it would lose the rest too.
 
     Returns whether the file was left with a write-ahead log that is not there: the 19th byte of an SQLite file is 2
     while there is such a log, else 1 (https://www.sqlite.org/fileformat.html).
@@ -235,14 +235,16 @@ def _refuse_torn(path: Path) -> bool:
     log = path.with_name(f"{path.name}-wal")
     if not path.exists():
         if log.exists():
-            raise FormatError(f"{path}: is not there, but {log.name} is (put the file back beside it)")
+            raise FormatError(
+                f"{path}: is missing, but {log.name} exists. Restore the file to the same folder."
+            )
         return False
     with path.open("rb") as file:
         head = file.read(19)
     if not head:
         raise FormatError(
-            f"{path}: is empty: what it held is lost (put a copy of the file back; only where nobody was ever given a "
-            "link, delete it)"
+            f"{path}: is empty: its content is lost. Restore a copy of the file. Delete it only if nobody ever had a "
+            "link."
         )
     return not log.exists() and head[18:] == b"\x02"
 
@@ -258,12 +260,12 @@ def _log(database: sqlite3.Connection, act: Act) -> None:
 def log_event(
     database: sqlite3.Connection, what: str, person: str = "", body: Mapping[str, Any] | None = None
 ) -> None:
-    """Log what happened outside of a reader's act."""
+    """Log an event that is not a reader's act."""
     _log(database, Act(person, "", what, "", body or {}))
 
 
 def timestamp() -> str:
-    """Now, in UTC, so that text sorts as time does."""
+    """Return the current time in UTC, as text that sorts by time."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -273,27 +275,27 @@ def digest_text(text: str) -> str:
 
 
 VALUES = (*ELLIPSE, "confidence", "label", "comment")
-# Acts that do not move on the version of an item.
+# Acts that do not increase the version of an item.
 OTHER_ACTS = ("time", "adjudicate")
 
 
 def find_damage(database: sqlite3.Connection) -> str | None:
-    """Say what is wrong with a store, None where nothing is."""
+    """Describe the damage of a store; None if there is none."""
     problem = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if problem != "ok":
         return str(problem)
     lost = database.execute("PRAGMA foreign_key_check").fetchone()
     if lost is not None:
-        return f"a row of {lost[0]} belongs to a row of {lost[2]} that is not there"
+        return f"a row of {lost[0]} belongs to a missing row of {lost[2]}"
     try:
         return next(_compare_with_log(database), None)
     except (AttributeError, KeyError, TypeError, ValueError, sqlite3.OperationalError) as error:
-        # Text that is not UTF-8, JSON that is none, or an act on what is not there.
+        # Text that is not UTF-8, invalid JSON, or an act on a missing item.
         return f"a row cannot be read ({type(error).__name__}: {error})"
 
 
 def _compare_with_log(database: sqlite3.Connection) -> Iterator[str]:
-    """Do the acts of the log again, and say in which rows the tables differ."""
+    """Replay the log, and yield the differences to the tables."""
 
     def rows(query: str) -> list[Any]:
         return database.execute(query).fetchall()
@@ -303,10 +305,10 @@ def _compare_with_log(database: sqlite3.Connection) -> Iterator[str]:
         told.take(what, person, item, op, json.loads(body))
     versions = dict(rows("SELECT item, version FROM items"))
     for item in told.items - versions.keys():
-        yield f"item {item} of a worklist is not there"
+        yield f"item {item} of a worklist is missing"
     for item, version in versions.items():
         if version != told.versions[item]:
-            yield f"item {item} was changed {version} times, by the log {told.versions[item]} times"
+            yield f"item {item} was changed {version} times, but {told.versions[item]} times in the log"
     settings = {name: json.loads(value) for name, value in rows("SELECT name, value FROM settings")}
     for expected, found in (
         (told.people, dict(rows("SELECT person, role FROM people"))),
@@ -314,7 +316,7 @@ def _compare_with_log(database: sqlite3.Connection) -> Iterator[str]:
     ):
         for name, value in expected.items():
             if name not in found or found[name] != value:
-                yield f"{name!r} is not as the log has it"
+                yield f"{name!r} differs from the log"
     yield from _compare_marks(rows("SELECT * FROM marks WHERE origin != 'imported'"), told.marks)
     for what, query in (
         ("marks", "SELECT count(*) FROM marks WHERE origin = 'imported'"),
@@ -322,13 +324,13 @@ def _compare_with_log(database: sqlite3.Connection) -> Iterator[str]:
     ):
         ((count,),) = rows(query)
         if told.imported.get(what, count) != count:
-            yield f"{count} of {told.imported[what]} {what} that were taken in are there"
+            yield f"{count} of {told.imported[what]} imported {what} remain"
     for query, decided in (
         ("SELECT item, detection, decision FROM decisions", told.decisions),
         ("SELECT object, person, decision FROM adjudications", told.adjudications),
     ):
         if {(name, other): decision for name, other, decision in rows(query)} != decided:
-            yield "the decisions are not those of the log"
+            yield "the decisions differ from the log"
 
 
 # Marks by item and phase, then by their id.
@@ -336,21 +338,21 @@ Marks = defaultdict[tuple[str, str], dict[str, dict[str, Any]]]
 
 
 def _compare_marks(rows: Iterable[Any], told: Marks) -> Iterator[str]:
-    """Say which marks are not there, or are not as they were drawn."""
+    """Yield the marks that are missing or were changed."""
     found: Marks = defaultdict(dict)
     for row in rows:
         found[row["item"], row["phase"]][row["mark"]] = dict(row)
     for place in found.keys() | told.keys():
         there, expected = found[place], told[place]
         if len(there) != len(expected):
-            yield f"item {place[0]} has {len(there)} marks, by the log {len(expected)}"
+            yield f"item {place[0]} has {len(there)} marks, but {len(expected)} in the log"
         for mark, values in expected.items():
             if any(there.get(mark, {}).get(name, ...) != value for name, value in values.items()):
-                yield f"mark {mark} of item {place[0]} is not as the log has it"
+                yield f"mark {mark} of item {place[0]} differs from the log"
 
 
 class Told:
-    """What the log says that there must be; the lock of a sequential item begins a second reading with its marks."""
+    """The state according to the log; the lock of a sequential item starts a second reading with its marks."""
 
     def __init__(self, modes: dict[str, str]) -> None:
         self._modes = modes
@@ -366,7 +368,7 @@ class Told:
         self.imported: dict[str, int] = {}
 
     def take(self, what: str, person: str, item: str, op: str, body: dict[str, Any]) -> None:
-        """Do an act again."""
+        """Replay an act."""
         if item and what not in OTHER_ACTS:
             self.versions[item] += 1
         phase = self._phases.get(item, "unaided")
@@ -394,7 +396,7 @@ class Told:
                 self.decisions[item, body["detection"]] = body["decision"]
                 if body["decision"] == "accept":
                     mark = accepted[body["detection"]] = body.get("mark") or op
-                    # Its place is the detector's, which the log does not have.
+                    # Its position is the detector's, which is not in the log.
                     marks[mark] = {"confidence": body.get("confidence"), "label": None, "comment": ""}
             case "lock" if self._modes.get(item) == "sequential":
                 self._phases[item] = "aided"

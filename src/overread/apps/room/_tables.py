@@ -1,4 +1,4 @@
-"""The room's readings as tables: marks and readings as every study has them, with and without the detector apart."""
+"""The room's readings as tables: marks and readings of a study, with separate tables for readings with the detector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from overread.tables import LengthUnit, check_study, named, plain, raise_for_err
 from overread.truth import HIT, EllipseHit, HitRule
 
 Arm = Literal["unaided", "aided", "repeats"]
-"""Which readings: the first without a detector, those with it, or the repeated ones."""
+"""Kind of readings: the first without the detector, those with it, or the repeated ones."""
 
 CONDITIONS: dict[Arm, str] = {
     "unaided": "presentation = 0 AND mode != 'aided' AND locked IS NOT NULL",
@@ -38,7 +38,7 @@ SITTING_COLUMNS = [
 
 
 def read_arm(store: Store, arm: Arm) -> MarkSet:
-    """Read marks and readings of all that is locked; what is being read is not in it. Marks are in the room's unit."""
+    """Read the marks and readings of all locked items. Marks are in the room's unit."""
     condition = f"items.kind != 'training' AND {CONDITIONS[arm]}"
     items = store.rows(f"SELECT image_id, person FROM items WHERE {condition} ORDER BY image_id, person")
     marks = store.rows(
@@ -53,12 +53,12 @@ def read_arm(store: Store, arm: Arm) -> MarkSet:
 
 
 def room_unit(store: Store) -> LengthUnit:
-    """Return the unit of a room's tables: px where every pixel is 1 x 1, which says that nothing else is known."""
+    """Return the unit of a room's tables: px if every pixel is 1 x 1, which means that its size is unknown."""
     return "px" if set(store.spacings().values()) == {(1.0, 1.0)} else "mm"
 
 
 def hit_rule(unit: LengthUnit) -> HitRule:
-    """Return what counts as a hit in a room: the usual rule in mm; in pixels objects are not widened."""
+    """Return the hit rule of a room: the default in mm; in pixels objects are not widened."""
     return HIT.in_unit("mm") if unit == "mm" else EllipseHit(min_semi_axis=0.0, unit=unit)
 
 
@@ -66,7 +66,7 @@ def ellipses_in_pixels(marks: pd.DataFrame, mm_per_px: Any) -> np.ndarray[Any, n
     """Ellipses (x, y, a, b, angle) in pixels of marks in mm or px; ``mm_per_px`` is (x, y), or a row for each mark."""
     lengths, unit = plain(marks)
     if unit == "percent":
-        raise TableError("lengths are in percent; a reading room takes mm or px")
+        raise TableError("lengths are in percent. A reading room needs mm or px.")
     x, y = np.broadcast_to(
         np.asarray(mm_per_px if unit == "mm" else (1.0, 1.0), np.float64), (len(marks), 2)
     ).T
@@ -96,14 +96,14 @@ def mm_rows(rows: list[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def _mark_id(row: Any) -> str:
-    """Id of a mark in the tables: an imported one keeps its own, a drawn one gets one that no other reader can have."""
+    """Id of a mark in the tables: an imported mark keeps its id, a drawn one gets an id unique to its reader."""
     if row["kind"] == "imported":
         return str(row["mark"])
     return "M" + digest_text(f"{row['item']}\0{row['mark']}")[:16]
 
 
 def list_sittings(store: Store) -> pd.DataFrame:
-    """Every reading that is locked, with its time and comment: the seconds at work, and apart from them the pauses."""
+    """Table of locked readings with comment, seconds of reading and, separately, of pauses."""
     rows = store.rows(
         "SELECT * FROM items WHERE kind = 'reading' AND (locked IS NOT NULL OR phase = 'done') "
         "ORDER BY image_id, person, mode, presentation"
@@ -120,17 +120,17 @@ def list_sittings(store: Store) -> pd.DataFrame:
 
 
 def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame]) -> list[Path]:
-    """Write the tables of a room, and further ones, into its study, all or none."""
+    """Write the tables of a room, and further ones, to its study, all or none."""
     unaided = read_arm(store, "unaided")
     if unaided.readings.empty:
-        raise UsageError(f"{folder}: nobody has finished a reading yet, so there is nothing to write")
+        raise UsageError(f"{folder}: no reading is finished yet, so there is nothing to write")
     known = {*(store.setting("exported_digests") or []), *(store.setting("imported_digests") or [])}
     for kind in ("marks", "readings"):
         present = find_table(folder, kind)
         if present is not None and digest_of_file(present) not in known:
             raise TableError(
-                f"{present}: was not written by this room; writing would replace it (take its marks in with "
-                "--import-marks, or move the file away)"
+                f"{present}: was not written by this room and would be replaced. Import its marks with "
+                "--import-marks, or move the file away."
             )
     raise_for_errors(check_study(unaided.marks, unaided.readings, unaided.images, spelling=False))
     tables: dict[str, pd.DataFrame] = {"marks.csv": unaided.marks, "readings.csv": unaided.readings}
@@ -143,7 +143,7 @@ def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame])
     tables[SITTINGS_FILE] = list_sittings(store)
     tables |= extra
     contents = {name: table_bytes(table, folder / name) for name, table in tables.items()}
-    # Before the files: a kill between the two leaves tables that are known as ours, never ones that are refused.
+    # Before the files, so that after a kill between the two the room recognizes its tables.
     digests = [digest_of_bytes(contents[name]) for name in ("marks.csv", "readings.csv")]
     before = store.setting("exported_digests") or []
     store.set_setting("exported_digests", [*before[-2:], *digests])
@@ -153,20 +153,20 @@ def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame])
 
 
 def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
-    """Take in marks and readings that a study has already, as readings that are done; return how many there are."""
+    """Import existing marks and readings of a study as finished readings; return their numbers."""
     found = _read_earlier(folder)
     begun = set(map(tuple, store.rows("SELECT image_id, person FROM items WHERE kind = 'reading'")))
     pairs = list(zip(found.readings["image_id"], found.readings["reader_id"], strict=True))
     clash = next((pair for pair in pairs if pair in begun), None)
     if clash is not None:
         raise UsageError(
-            f"image {clash[0]!r} is on the worklist of {clash[1]!r} already; earlier marks are taken in before the "
-            "reader is added"
+            f"image {clash[0]!r} is already on the worklist of {clash[1]!r}. Import marks before you add the "
+            "reader."
         )
     spacing = store.spacings()
     strange = next((image for image, _ in pairs if image not in spacing), None)
     if strange is not None:
-        raise TableError(f"{folder}: image {strange!r} of the readings has no image file that can be read")
+        raise TableError(f"{folder}: image {strange!r} in the readings has no readable image file")
     _insert_imported(store, found, pairs, spacing)
     digests = [digest_of_file(path) for kind in ("marks", "readings") if (path := find_table(folder, kind))]
     store.set_setting("imported_digests", digests)
@@ -181,7 +181,7 @@ def _read_earlier(folder: Path) -> MarkSet:
     def find(kind: str) -> Path:
         path = find_table(folder, kind)
         if path is None:
-            raise TableError(f"{folder}: there is no {kind}.csv or {kind}.parquet to take in")
+            raise TableError(f"{folder}: has no {kind}.csv or {kind}.parquet to import")
         return path
 
     paths = find("marks"), find("readings")
@@ -194,7 +194,7 @@ def _read_earlier(folder: Path) -> MarkSet:
 def _insert_imported(
     store: Store, found: MarkSet, pairs: list[tuple[str, str]], spacing: Mapping[str, tuple[float, float]]
 ) -> None:
-    """Write imported readings into the store, the earlier import of the same ones replaced."""
+    """Write imported readings to the store; they replace an earlier import."""
     now = timestamp()
     marked = set(zip(found.marks["image_id"], found.marks["reader_id"], strict=True))
     scale = np.array([spacing[image] for image in found.marks["image_id"]]).reshape(-1, 2)

@@ -1,6 +1,6 @@
-"""Who reads what, and in which order: all images, or each by k of n readers; training first, blind repeats later.
+"""Worklists: all images for each reader, or each image for k of n readers; training first, blind repeats later.
 
-Training images: marked like all others, and answered with what was there to find.
+Training images are read like others; after locking one, the reader sees its known objects.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Plan:
     Attributes
     ----------
     fewest, most
-        Readers of an image; 0: all of them.
+        Fewest and most readers of an image; 0: all readers.
     repeats
-        Images that each reader sees twice, without being told.
+        Number of images that each reader sees twice without knowing it.
     design
-        ``"unaided"``; ``"sequential"``: with the detector right after the unaided reading is locked;
-        ``"independent"``: with the detector in a later session of its own.
+        ``"unaided"``; ``"sequential"``: with the detector right after the unaided reading is locked; ``"independent"``:
+        with the detector in a separate later session.
     seed
-        Of assignment and order.
+        Seed of assignment and order.
     """
 
     fewest: int = 0
@@ -54,7 +54,7 @@ class Plan:
 
 
 def parse_assignment(text: str) -> tuple[int, int]:
-    """Readers of an image: ``all``, ``4``, or ``4-5``."""
+    """Parse the readers of an image: ``all``, ``4``, or ``4-5``."""
     if text == "all":
         return 0, 0
     found = ASSIGNMENT.fullmatch(text)
@@ -66,7 +66,7 @@ def parse_assignment(text: str) -> tuple[int, int]:
 
 
 def _generator(*parts: object) -> np.random.Generator:
-    """Random numbers that depend on these words only."""
+    """Random generator that depends only on these words."""
     text = "\0".join(str(part) for part in parts)
     return np.random.default_rng(list(hashlib.sha256(text.encode()).digest()))
 
@@ -74,7 +74,7 @@ def _generator(*parts: object) -> np.random.Generator:
 def assign_images(
     images: Sequence[str], readers: Sequence[str], given: Mapping[str, Sequence[str]], plan: Plan
 ) -> dict[str, list[str]]:
-    """Choose the readers that each image still needs, so that nobody has more than one image more than another."""
+    """Choose the readers that each image still needs; their numbers of images differ by at most one."""
     chosen: dict[str, list[str]] = {reader: [] for reader in readers}
     if plan.fewest == 0:
         for reader in readers:
@@ -98,7 +98,7 @@ def assign_images(
 def order_presentations(images: Sequence[str], reader: str, plan: Plan) -> list[tuple[str, int]]:
     """Shuffle a reader's images, with blind repeats: images of the first half come again in the second.
 
-    The number beside an image is 0 the first time, 1 the second.
+    Each image comes with 0 the first time and 1 the second.
     """
     random = _generator("order", plan.seed, reader, len(images))
     order = [(images[i], 0) for i in random.permutation(len(images))]
@@ -113,10 +113,10 @@ def order_presentations(images: Sequence[str], reader: str, plan: Plan) -> list[
 def fill_worklists(
     store: Store, images: Sequence[str], training: Sequence[str], readers: Sequence[str], plan: Plan
 ) -> dict[str, int]:
-    """Give each reader what the plan wants and they do not have; what was given stays. Return how many are new."""
+    """Extend the worklists to the plan; existing presentations stay. Return the number of new ones."""
     given: defaultdict[str, list[str]] = defaultdict(list)
     trained: set[str] = set()
-    # What a reader whose link was revoked has not read is given to others.
+    # Unread images of a reader whose link was revoked are assigned to others.
     rows = store.rows(
         "SELECT DISTINCT person, image_id, kind FROM items JOIN people USING (person) WHERE presentation = 0 AND "
         "(secret IS NOT NULL OR locked IS NOT NULL OR phase = 'done')"
@@ -133,7 +133,7 @@ def fill_worklists(
         first = "sequential" if plan.design == "sequential" else "unaided"
         new += [(image, presentation, "reading", first) for image, presentation in order]
         if plan.design == "independent":
-            # The second session has an order of its own, and no repeats.
+            # The second session has its own order and no repeats.
             again = [*_read_once(store, reader, images), *own]
             later = order_presentations(again, f"{reader}, with the detector", Plan(seed=plan.seed))
             new += [(image, presentation, "reading", "aided") for image, presentation in later]
@@ -143,7 +143,7 @@ def fill_worklists(
 
 
 def _read_once(store: Store, reader: str, images: Sequence[str]) -> list[str]:
-    """Images on a reader's worklist without a second session: there was no detector when it was made."""
+    """Images on a reader's worklist without a second session, because there was no detector before."""
     rows = store.rows(
         "SELECT image_id FROM items WHERE person = ? AND kind = 'reading' AND presentation = 0 "
         "GROUP BY image_id HAVING sum(mode = 'aided') = 0",
@@ -154,7 +154,7 @@ def _read_once(store: Store, reader: str, images: Sequence[str]) -> list[str]:
 
 
 def _append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, str]]) -> None:
-    """Put presentations at the end of a worklist, under ids that tell nothing."""
+    """Append presentations to a worklist, with random ids."""
     if not new:
         return
     with store.transaction() as database:
@@ -173,7 +173,7 @@ def _append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, 
 
 
 class TrainingSet:
-    """Known objects of a study to train on: its truth, else what at least two readers of its marks agree on."""
+    """Known objects of a training study: its truth, or the consensus objects of its marks."""
 
     def __init__(self, folder: Path) -> None:
         path = find_table(folder, "truth")
@@ -188,7 +188,7 @@ class TrainingSet:
     def feedback(
         self, image: str, marks: Sequence[dict[str, Any]], mm_per_px: tuple[float, float]
     ) -> dict[str, Any]:
-        """Return the objects of an image, whether the marks hit each, and the marks that hit none."""
+        """Return the objects of an image, whether the marks hit each of them, and the marks that hit none."""
         objects = self._objects[self._objects["image_id"] == image]
         unit = unit_of(objects.columns) or "mm"
         x, y = mm_per_px if unit == "mm" else (1.0, 1.0)

@@ -39,20 +39,21 @@ Names = Annotated[list[str] | None, Parameter(negative=())]
 @Parameter(name="*", group="Reading plan")
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """Who reads what; all of it is kept for the next time.
+    """The reading plan, which the room stores.
 
     Parameters
     ----------
     assign
-        Readers of each image: all, a number, or two such as 4-5.
+        Number of readers per image: all, a number, or a range such as 4-5.
     repeats
-        Images that each reader sees a second time without being told.
+        Number of images that each reader sees a second time without knowing it.
     labels
-        Labels that a mark may have, with commas between.
+        Labels that a mark may have, separated by commas.
     training
-        Study whose images come first, with feedback.
+        Study with training images, which come first, with feedback.
     design
-        With a detector: sequential (after each image's own reading is locked) or independent (a later session).
+        When readers see the detector's marks: sequential (after each image's unaided reading is locked) or independent
+        (in a later session).
     seed
         Of assignment and order.
     """
@@ -65,7 +66,7 @@ class PlanOptions:
     seed: int | None = None
 
     def keep(self, room: Room) -> Room:
-        """Keep what the command says of the plan, the labels and the training."""
+        """Store the given plan, labels and training study."""
         from overread.apps.room._worklists import parse_assignment
 
         fewest, most = (None, None) if self.assign is None else parse_assignment(self.assign)
@@ -79,25 +80,25 @@ class PlanOptions:
             return room.with_training(self.training)
 
 
-@Parameter(name="*", group="People and tables, without opening the room")
+@Parameter(name="*", group="People and tables (does not open the room)")
 @dataclass(frozen=True, kw_only=True)
 class Management:
-    """What is done with a room that need not be open.
+    """Actions on a room that need not be open.
 
     Parameters
     ----------
     add_reader
-        Make a reader and print the personal link; may be given several times.
+        Add a reader and print the personal link; repeat for more.
     chair
-        Make a chair, who decides where readers disagree, and print the link.
+        Add a chair, who decides where readers disagree, and print the link.
     revoke
-        End somebody's link and sessions; what they read stays.
+        Revoke a person's link and sessions; their readings stay.
     owner_link
-        Print a link to the owner's page; an earlier one ends.
+        Print a link to the owner's page; it replaces an earlier link.
     import_marks
-        Take in marks.csv and readings.csv that the study has already, as readings that are done.
+        Import the study's marks.csv and readings.csv as finished readings.
     export
-        Write marks.csv, readings.csv and the other tables now; the room may be open.
+        Write marks.csv, readings.csv and the other tables now; this also works while the room is open.
     """
 
     add_reader: Names = None
@@ -108,7 +109,7 @@ class Management:
     export: Flag = False
 
     def do(self, room: Room, url: str) -> None:
-        """Do what is asked, and print the links of those who are new."""
+        """Do the given actions, and print new links."""
         from overread.apps.room._people import revoke
         from overread.apps.room._tables import take_in_marks
 
@@ -118,19 +119,19 @@ class Management:
         if self.import_marks:
             _prepare_pictures(room)
             n_readings, n_marks = take_in_marks(room.store, room.folder)
-            print_plain(f"took in {n_readings} readings with {n_marks} marks")
+            print_plain(f"imported {n_readings} readings with {n_marks} marks")
         added = [(name, "reader") for name in self.add_reader or ()]
         added += [(name, "chair") for name in self.chair or ()] + [("owner", "owner")] * self.owner_link
         _print_links(room, url, added)
         if added:
             print_plain(
-                "Each link is shown only now, and is as good as a password: send it to that person alone."
+                "Each link is shown only once and works like a password: send it only to that person."
             )
-        # An open room gets the new reader's worklist at once; one that never was makes all of them when it opens.
+        # An open room gets the new reader's worklist now; a room that was never opened makes all of them when it opens.
         if self.add_reader and room.has_worklists:
             prepare(room)
         elif self.add_reader:
-            print_plain(f"Next: overread read {shell_word(room.folder)} opens the room.")
+            print_plain(f"Next: open the room with: overread read {shell_word(room.folder)}")
         if self.export:
             export_tables(room)
 
@@ -147,10 +148,11 @@ def read(
     plan: PlanOptions | None = None,
     management: Management | None = None,
 ) -> None:
-    """Open a study's reading room: readers mark its images in the browser, blind to each other.
+    """Open a study's reading room, where readers mark images in the browser, blind to each other.
 
-    Make readers first, each gets a personal link; then open the room with the study alone. Everything is kept in
-    STUDY/reading at once; marks.csv and readings.csv are written when the room is closed, or with --export.
+    First add readers, each of whom gets a personal link; then run the command with only the study to open the room. All
+    acts are stored in STUDY/reading at once; marks.csv and readings.csv are written when the room is closed, or with
+    --export.
 
     Parameters
     ----------
@@ -159,27 +161,26 @@ def read(
     host
         Address to listen at. One that others can reach needs --url.
     port
-        To listen at; 0: any that is free. Without it the one of the last time, at first 8765: the links hold it.
+        Port to listen at; 0: any free port. By default the last one, initially 8765; the links contain it.
     url
-        Address of the room as readers see it, where a proxy serves it; with the path, if it has one. It is kept.
+        Address of the room for readers, with its path, if a proxy serves it. It is stored.
     proxy
-        Address of the proxy that says for whom it asks (X-Forwarded-For), such as 127.0.0.1. It is kept.
+        Address of the proxy, such as 127.0.0.1, whose X-Forwarded-For is trusted. It is stored.
     detector
         Second reader: detector.json of a run, the run's folder, or a table of detections.
     fp
-        Operating point of the detector: false positives per image; default: the one that the room has, or the study's
-        own, 0.5 unless it says otherwise.
+        Operating point of the detector: false positives per image. By default the room's, or the study's, usually 0.5.
     plan
-        Who reads what.
+        The reading plan.
     management
-        What is done with a room that need not be open.
+        Actions on a room that need not be open.
     """
     with print_warnings():
         from overread.apps.room._app import Address, bind, check_proxy, check_reachable
         from overread.apps.room._room import open_room
 
         if fp is not None and detector is None:
-            raise UsageError("--fp: says at which operating point a --detector works; give both")
+            raise UsageError("--fp is the operating point of a detector. Give --detector too.")
         room = open_room(study)
     try:
         room = (plan or PlanOptions()).keep(room)
@@ -188,7 +189,7 @@ def read(
         url = kept["url"] if url is None else Address(url).url
         proxy = kept["proxy"] if proxy is None else check_proxy(proxy)
         if port != 0:
-            # So that links stay right.
+            # So that links stay valid.
             room.store.set_setting("address", {"port": port, "url": url, "proxy": proxy})
         if management is not None and management != Management():
             if detector is not None:
@@ -204,7 +205,7 @@ def read(
 
 
 def _print_links(room: Room, url: str, people: Iterable[tuple[str, str]]) -> None:
-    """Make people by name and role, and print their links."""
+    """Add people by name and role, and print their links."""
     from overread.apps.room._app import Address
     from overread.apps.room._people import add_person
 
@@ -214,7 +215,7 @@ def _print_links(room: Room, url: str, people: Iterable[tuple[str, str]]) -> Non
 
 
 def export_tables(room: Room) -> None:
-    """Write the tables, and say what to do with them."""
+    """Write the tables, and print how to use them."""
     from overread.truth import ADJUDICATION_FILE
 
     written = room.export()
@@ -222,12 +223,12 @@ def export_tables(room: Room) -> None:
         print_plain(f"wrote {path}")
     if room.folder / ADJUDICATION_FILE in written:
         print_plain(
-            f'A run uses the chairs\' decisions with adjudication = "{ADJUDICATION_FILE}" under [inputs] in study.toml.'
+            f'For the chairs\' decisions, set adjudication = "{ADJUDICATION_FILE}" under [inputs] in study.toml.'
         )
 
 
 def _prepare_pictures(room: Room, detector: Path | None = None, fp: float | None = None) -> None:
-    """Read the facts of the images, run a detector for a room that opens later, and say which cannot be read."""
+    """Read the images' metadata, run a detector for a room that opens later, and list skipped images."""
     with print_warnings(), ProgressBar():
         bad = room.prepare_pictures()
         if detector is not None:
@@ -236,18 +237,18 @@ def _prepare_pictures(room: Room, detector: Path | None = None, fp: float | None
 
 
 def _print_images(room: Room, bad: dict[str, str], *, rated: bool = True) -> None:
-    """Say which images readers will not see, and how many marks the detector makes beside those where it was locked."""
+    """List the images that readers will not see, and compare the detector's marks with its operating point."""
     from overread.apps.room._second_reading import rate_marks
 
     rate = rate_marks(room.store) if rated else None
     for reason in bad.values():
-        print_plain(f"overread: left out: {reason}", stderr=True)
+        print_plain(f"overread: skipped: {reason}", stderr=True)
     if rate is not None:
         print_plain(rate.tell(), style="yellow" if rate.differs else None)
 
 
 def prepare(room: Room, detector: Path | None = None, fp: float | None = None) -> None:
-    """Make a room ready, and say what is left out."""
+    """Prepare a room, and list skipped images."""
     with print_warnings(), ProgressBar():
         bad, added = room.prepare(detector, fp)
     _print_images(room, bad)
@@ -259,12 +260,12 @@ def prepare(room: Room, detector: Path | None = None, fp: float | None = None) -
 def open_to_readers(
     room: Room, listening: socket, url: str, detector: Path | None, fp: float | None, proxy: str | None = None
 ) -> None:
-    """Prepare a room and serve it until it is stopped; ``url`` is where readers find it."""
+    """Prepare a room and serve it until it is stopped; ``url`` is its address for readers."""
     from overread.apps.room._app import Address, serve
 
     if not room.store.rows("SELECT 1 FROM people WHERE secret IS NOT NULL LIMIT 1"):
         raise UsageError(
-            f"nobody can enter yet (make readers: overread read {room.folder} --add-reader NAME)"
+            f"the room has no readers. Add them with: overread read {room.folder} --add-reader NAME"
         )
     prepare(room, detector, fp)
     address = Address(url)
@@ -276,15 +277,15 @@ def open_to_readers(
     try:
         export_tables(room)
     except (InvalidInputError, UsageError) as error:
-        # Everything is in the store; tables that cannot be written now are no reason to end badly.
+        # All data are in the store, so that a failure to write tables is not an error.
         print_plain(f"overread: no tables written: {error}", stderr=True)
-    print_plain("closed; opened again with the same command it goes on")
+    print_plain("closed; the same command opens it again")
 
 
 READERS = ("Anna", "Ben", "Cleo")
 CHAIR = "Chair"
 TRAINING_IMAGES = 3
-# Another cohort than the one that the demo's detector was trained on.
+# Not the cohort on which the demo's detector was trained.
 SEED, TRAINING_SEED = 1001, 1002
 
 
@@ -296,20 +297,20 @@ def demo_read(
     host: str = "127.0.0.1",
     port: int = 8765,
 ) -> None:
-    """Open a reading room of simulated images: three readers' links, a chair's, the owner's, and a detector.
+    """Open a reading room with simulated images, three readers, a chair, the owner and a detector.
 
-    Nothing is downloaded. Given again it goes on with the same readings, and with new links.
+    Nothing is downloaded. The same command continues with the same readings and new links.
 
     Parameters
     ----------
     output
         Folder of the study.
     n_images
-        Images to read; three more come first, with feedback.
+        Number of images to read; three training images with feedback come first.
     detector
-        Second reader: the run or detector.json of overread demo, which is run first where it is not there.
+        Second reader: the run or detector.json of overread demo, which is run first if missing.
     host
-        Address of this machine to listen at.
+        Address to listen at.
     port
         To listen at; 0: any that is free.
     """
@@ -318,7 +319,7 @@ def demo_read(
     from overread.apps.room._room import open_room
 
     if detector == Path("demo-output/runs/main") and not (detector / "detector.json").exists():
-        print_plain("There is no detector yet: overread demo trains one first, which takes a few minutes.")
+        print_plain("There is no detector yet. overread demo trains one first, which takes a few minutes.")
         print_report(run_demo(Path("demo-output")))
     study = _make_images(output, n_images)
     room = open_room(study).with_training(output / "training")
@@ -337,7 +338,7 @@ def demo_read(
 
 
 def _make_images(output: Path, n_images: int) -> Path:
-    """Simulate the images to read, without marks, and a few to train on, with them."""
+    """Simulate the images to read, without marks, and a few training images with marks."""
     from overread import simulate
     from overread.simulate import CaseDistribution, NoduleDistribution
 

@@ -1,7 +1,7 @@
-"""What competes in a scenario: the soft model, the same solver on other labels, B1, B2, and Raykar's model as a whole.
+"""The models of a scenario: the soft model, the same solver on other labels, B1, B2, and Raykar's complete model.
 
-All are models of a study (`overread.study.models.base`), so that one rule chooses the settings of all of them. Labels
-are made of the images that a model is fitted to, in every fold again: those of the crowd models depend on all of them.
+All are models of a study (`overread.study.models.base`), so that one rule chooses all settings. Labels are computed
+again in every fold from the images that a model is fitted to, because those of the crowd models depend on all of them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 
 # Shares of the smallest penalty without any feature; half a decade apart, as a path of 30 costs EM 30 times.
 CROWD_PENALTIES = (0.3, 0.1, 0.03)
-# EM of a label is stopped where a round gains less than what no figure shows; set by judgement.
+# EM of a label stops when a round gains less than any figure shows; set by judgement.
 CROWD_ROUNDS, CROWD_TOL = 60, 1e-5
-# Without a second reading votes alone tell nothing of labels or skills.
+# Votes contain no information on labels or skills without a second reading.
 FEWEST_READINGS = 2
 
 
@@ -39,14 +39,14 @@ class Relabelled(Soft):
 
     @abstractmethod
     def label(self, split: Split) -> Floats:
-        """Return the label of each object of a split, by what its own readers said."""
+        """Return the label of each object of a split, from the votes of its readers."""
 
     def relabel(self, split: Split) -> Split:
         """Return the split with the labels of this rule."""
         return replace(split, truth=split.truth.assign(probability=self.label(split)))
 
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
-        """Penalties of the soft model, from the largest that matters for these labels."""
+        """Penalties of the soft model, from the largest useful one for these labels."""
         return super().grid(self.relabel(split), settings)
 
     def fit(self, model: Any, split: Split) -> None:
@@ -54,7 +54,7 @@ class Relabelled(Soft):
         super().fit(model, self.relabel(split))
 
     def try_settings(self, grid: Sequence[dict[str, Any]], fold: Fold, settings: Any) -> Trial:
-        """Fit paths to the labels of this rule, made of the rest of the fold alone."""
+        """Fit paths to the labels of this rule, computed from the rest of the fold."""
         return super().try_settings(grid, Fold(fold.held_out, self.relabel(fold.rest)), settings)
 
 
@@ -67,7 +67,7 @@ def _label_one_reader(split: Split) -> Floats:
 
 
 class Rule(Relabelled):
-    """A rule that needs nothing but the votes: its name, title and summary, and the labels of a split."""
+    """A rule that needs only the votes: its name, title and summary, and the labels of a split."""
 
     def __init__(self, name: str, title: str, said: str, find: Callable[[Split], Any]) -> None:
         self.name, self.title = name, title  # type: ignore[misc]
@@ -79,14 +79,14 @@ class Rule(Relabelled):
         return np.asarray(self._find(split), dtype=np.float64)
 
 
-# The share is without the paper's depression of single marks. Of one reader, what the others said is not used:
-# readings of an image are in a drawn order of their own; where whole readers are left out, in one order of readers.
+# The share is without the paper's single-reader discount. For one reader, the other votes are not used: readings of an
+# image are in a drawn order of their own; where whole readers are left out, in one order of readers.
 RULES = (
     Rule("share", "Soft, plain share", "the share of readers who marked",
          lambda split: split.truth["n_readers"] / split.truth["n_readings"]),
-    Rule("golden", "Hard: golden", "1 where at least two readers marked (any, of a single reading)",
+    Rule("golden", "Hard: consensus", "1 where at least two readers marked (one, if there is a single reading)",
          lambda split: split.truth["golden"]),
-    Rule("any", "Hard: any reader", "1 where anybody marked", lambda split: np.ones(len(split.truth))),
+    Rule("any", "Hard: any reader", "1 where any reader marked", lambda split: np.ones(len(split.truth))),
     Rule("majority", "Hard: majority", "1 where more than half of the readers marked",
          lambda split: 2 * split.truth["n_readers"] > split.truth["n_readings"]),
     Rule("one_reader", "Hard: one reader", "1 where one reader of the image marked, the first in the design's order",
@@ -102,7 +102,7 @@ class CrowdLabels(Relabelled):
         """Fit the crowd model."""
 
     def label(self, split: Split) -> Floats:
-        """Return the posterior of each object; one without a candidate has no bag, and keeps its label."""
+        """Return the posterior of each object; an object without a candidate has no bag and keeps its label."""
         bags = split.bags("soft")
         posterior = self.fit_crowd(bags, _vote(split, bags)).posterior_
         assert bags.bag_table is not None
@@ -138,16 +138,16 @@ class RaykarLabels(CrowdLabels):
     summary = "The same solver; the label is the posterior of Raykar's model of votes and features."
 
     def fit_crowd(self, bags: Bags, votes: Votes) -> RaykarCrowd:
-        """Fit skills and a model of the features together, with its penalty of no choice."""
+        """Fit skills and a model of the features together, with its fixed penalty."""
         return _fit_quietly(RaykarCrowd(max_rounds=CROWD_ROUNDS, round_tol=CROWD_TOL), bags, votes)
 
 
 class WholeRaykar(StudyModel):
-    """Raykar's model as a whole: its own weights score the candidates."""
+    """Raykar's complete model: its weights score the candidates."""
 
     name = "raykar_crowd"
     title = "Raykar's model"
-    summary = "Raykar's model of votes and features as it is: its own weights score candidates."
+    summary = "Raykar's model of votes and features, whose weights score the candidates."
     by_default = False
     settings: ClassVar[type[Section]] = Section
     labels = "soft"
@@ -176,16 +176,16 @@ def _vote(split: Split, bags: Bags) -> Votes:
 
 
 def _fit_quietly(model: Any, *data: Any) -> Any:
-    """Fit a crowd model; what it has to say of a fit on the way, the figures of the point tell."""
+    """Fit a crowd model without its warnings, which the point's figures show."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(*data)
 
 
 def find_labels(model: StudyModel, split: Split) -> Floats | None:
-    """Return the labels of the objects where the solver is the soft model's and they cost nothing, else None.
+    """Return the labels of the objects if the solver is the soft model's and they are cheap, else None.
 
-    Contenders whose labels are the same are the same model: it need be fitted only once.
+    Contenders with equal labels are the same model, which is fitted only once.
     """
     if isinstance(model, CrowdLabels) or not isinstance(model, Soft):
         return None
@@ -195,7 +195,7 @@ def find_labels(model: StudyModel, split: Split) -> Floats | None:
 
 
 def estimate_skills(model: StudyModel, fitted: Any, split: Split) -> list[dict[str, Any]]:
-    """Return what a contender says of the readers, as rows of reader_id, sensitivity and specificity."""
+    """Return a contender's estimates of the readers, as rows of reader_id, sensitivity and specificity."""
     if isinstance(model, DawidSkeneLabels):
         bags = split.bags("soft")
         fitted = model.fit_crowd(bags, _vote(split, bags))
@@ -219,7 +219,7 @@ CONTENDERS: dict[str, StudyModel] = {
         MODELS["b2"],
     )
 }
-"""In the order in which they are told."""
+"""All contenders, in the order of the page."""
 
 
 def title_of(model: object) -> str:
@@ -228,5 +228,5 @@ def title_of(model: object) -> str:
 
 
 HARD_RULES = ("golden", "any", "majority", "one_reader")
-# Whose fit depends on who marked; to the others two readings of an image are the same, whoever did them.
+# Contenders whose fit depends on who marked; for the others all readings of an image are equivalent.
 KNOW_READERS = ("dawid_skene", "raykar", "raykar_crowd", "b2")

@@ -1,4 +1,4 @@
-"""The design of a scenario: what ``design.toml`` may say, and the points that it asks for."""
+"""The design of a scenario: the content of ``design.toml``, and the points that it defines."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class Source(Section):
-    """Where images, candidates and features come from.
+    """Source of images, candidates and features.
 
     Attributes
     ----------
     kind
-        table: candidates and features drawn without pixels, in seconds. study: one that ``overread simulate`` wrote; it
-        goes through the stages of a run. run: a finished run of your own, with its real marks.
+        table: candidates and features drawn without pixels, in seconds. study: a study of ``overread simulate``,
+        processed like a run. run: a finished run on your data, with its real marks.
     cohort
-        Images of table; the others have theirs.
+        Number of images for kind table; the other kinds have their own.
     test
-        Images of them that are never trained on, by whole patients.
+        Number of images for testing only, by whole patients.
     study, run
         Folder of a simulated study; folder of a run (STUDY/runs/NAME).
     candidates
-        Keep as many candidates of each image, those with the strongest response; 0: all.
+        Number of candidates to keep per image, those with the strongest response; 0: all.
     features
-        Of table: how many there are. Of the others: keep as many, drawn by the seed; 0: all.
+        For kind table: number of features. For the others: number to keep, drawn by the seed; 0: all.
     informative
-        Of table: features that carry information.
+        For kind table: number of informative features.
     workers
-        Processes that work on images.
+        Number of worker processes for images.
     """
 
     kind: Literal["table", "study", "run"] = "table"
@@ -62,32 +62,32 @@ class Source(Section):
             raise ValueError(f'[source] kind = "{self.kind}" needs {self.kind} = "..." as well')
         if self.kind == "table" and self.test >= self.cohort:
             raise ValueError(
-                f"[source] test = {self.test} leaves nothing of cohort = {self.cohort} to train on"
+                f"[source] test = {self.test} leaves no training images of cohort = {self.cohort}"
             )
         return self
 
 
 class Readers(Section):
-    """Who reads; a run of your own has its own readers.
+    """The readers; a run has real ones.
 
     Attributes
     ----------
     pool
-        Readers who share the images evenly.
+        Number of readers, who share the images evenly.
     images_per_reader
-        Images that a reader reads where images have the most readings of the design; then another pool of the same
-        spread takes over. 0: the pool reads all. Several numbers are several scenarios.
+        Number of images per reader at the design's most readings per image; after that, another pool with the same
+        spread continues. 0: the pool reads all. Several numbers are several scenarios.
     skill_spread, threshold_spread
-        Readers of a pool are spread evenly over plus and minus so much (docs/explanation/simulate.md, "Readers").
+        Readers of a pool are spread evenly over plus and minus this value (docs/explanation/simulate.md, "Readers").
     false_marks
-        Marks of a reading, in the mean, where there is nothing.
+        Mean number of marks per reading on no object.
     lookalikes
-        Things in an image, in the mean, that deceive all readers together; a simulated study has its own.
+        Mean number per image of structures that mislead all readers together; a simulated study has its own.
     test_readings
-        Readings of each test image, by readers of the same spread: their golden objects, and the share who marks.
+        Readings per test image, by readers with the same spread. They define consensus objects and shares.
     leave_out
-        Of a run of your own. readings: of each image some, whoever did them. readers: whole readers, so that the
-        numbers of ``readings`` are readers who are kept; images that none of them read are left out as well.
+        For a run. readings: drop some readings of each image. readers: drop whole readers; the numbers of ``readings``
+        are then the readers that are kept, and images that none of them read are dropped too.
     """
 
     pool: Count = 8
@@ -101,14 +101,14 @@ class Readers(Section):
 
 
 class Grid(Section):
-    """What grows.
+    """The sizes of the training sets.
 
     Attributes
     ----------
     images
         Numbers of training images.
     readings
-        Numbers of readings of an image.
+        Numbers of readings per image.
     """
 
     images: Counts = Field(default=[50, 100, 200, 400])
@@ -118,27 +118,27 @@ class Grid(Section):
     @classmethod
     def _rising(cls, numbers: list[int]) -> list[int]:
         if sorted(set(numbers)) != numbers:
-            raise ValueError("write the numbers in rising order, each once")
+            raise ValueError("write different numbers in increasing order")
         return numbers
 
 
 class Fit(Section):
-    """What is fitted, and how it is tuned and measured.
+    """The models, their tuning and their evaluation.
 
     Attributes
     ----------
     models
         Any of the contenders of docs/how-to/scenario.md.
     folds, choice_fp_targets, standard_errors
-        Of the one rule that chooses the settings of all of them (docs/reference/study.md).
+        Parameters of the rule that chooses the settings of all models (docs/reference/study.md).
     n_lambdas, min_ratio, normalizations
-        Penalties of the models that have one.
+        Penalties of the models with a penalty.
     prune_bounds, screen, min_positives
-        Of B1 and B2.
+        Options of B1 and B2.
     fp_targets
-        False positives per image at which sensitivity is told.
+        False positives per image at which sensitivity is reported.
     n_bootstrap
-        Draws of test patients.
+        Number of bootstrap samples of test patients.
     """
 
     models: Annotated[list[str], Field(min_length=1)] = Field(default=[*CONTENDERS])
@@ -159,15 +159,15 @@ class Fit(Section):
     def _known_and_once(cls, models: list[str]) -> list[str]:
         for name in models:
             if name not in CONTENDERS:
-                raise ValueError(f"there is no model {name!r}; use any of {', '.join(CONTENDERS)}")
+                raise ValueError(f"there is no model {name!r}. Choose from {', '.join(CONTENDERS)}")
         if len(set(models)) < len(models):
-            raise ValueError("a model is named twice")
+            raise ValueError("a model is listed twice")
         return models
 
 
 @dataclass(frozen=True, order=True)
 class Condition:
-    """A training set: so many images, so many readings of each, and when the pool of readers changes (0: never)."""
+    """A training set: numbers of images, of readings per image, and of images per reader (0: no limit)."""
 
     images: int
     readings: int
@@ -175,7 +175,7 @@ class Condition:
 
     @property
     def budget(self) -> int:
-        """Readings in all."""
+        """Total number of readings."""
         return self.images * self.readings
 
 
@@ -185,13 +185,13 @@ class Design(Section):
     Attributes
     ----------
     name
-        Of the page.
+        Title of the page.
     seed
-        Of the cohort, of the test set and its readers.
+        Seed of the cohort, the test set and its readers.
     seeds
-        Training sets of each size; each has its own order of images, assignment of readers, and marks.
+        Number of training sets per size; each has its own order of images, assignment of readers, and marks.
     source, readers, grid, fit
-        See there.
+        See these classes.
     """
 
     name: str = "More images or more readings?"
@@ -208,22 +208,20 @@ class Design(Section):
         if source.kind != "run":
             if most > self.readers.pool:
                 raise ValueError(
-                    f"{most} readings of an image need a pool of as many readers; [readers] pool is smaller"
+                    f"{most} readings per image need a pool of as many readers. Increase [readers] pool."
                 )
             for own in self.readers.images_per_reader:
                 if own and own * self.readers.pool < most:
                     raise ValueError(
-                        f"[readers] images_per_reader = {own}: the pool could not read one image"
+                        f"[readers] images_per_reader = {own}: too few for one image. Increase it."
                     )
             if self.readers.leave_out == "readers":
-                raise ValueError('[readers] leave_out = "readers": only of [source] kind = "run"')
+                raise ValueError('[readers] leave_out = "readers": only for [source] kind = "run"')
         elif self.readers.images_per_reader != [0]:
-            raise ValueError(
-                "[readers] images_per_reader: the readers of a run read what they read; leave it out"
-            )
+            raise ValueError("[readers] images_per_reader: has no effect for a run. Remove it.")
         if source.kind == "table" and max(self.grid.images) > (left := source.cohort - source.test):
             raise ValueError(
-                f"[grid] images: {max(self.grid.images)} images, and cohort - test leaves {left}"
+                f"[grid] images: {max(self.grid.images)} images, but cohort - test leaves {left}"
             )
         return self
 
@@ -234,11 +232,11 @@ class Design(Section):
         return [Condition(images, readings, own) for readings, images, own in sizes]
 
     def points(self) -> Iterator[tuple[int, Condition, str]]:
-        """Every fit: seed, condition and model; seed by seed, so that a page of the first seeds is whole."""
+        """Every fit: seed, condition and model; seed by seed, so that a page of the first seeds is complete."""
         yield from product(range(self.seeds), self.conditions, self.fit.models)
 
     def settings(self) -> Settings:
-        """Return the settings of a study that tune and fit as this design says."""
+        """Return the study settings for tuning and fitting by this design."""
         fit = self.fit
         rvm = {"prune_bounds": fit.prune_bounds, "screen": fit.screen}
         return parse_settings(
@@ -261,7 +259,7 @@ class Design(Section):
 
 
 def read_design(path: Path) -> Design:
-    """Read a design; every mistake is named with its key and a remedy. Paths in it are relative to its folder."""
+    """Read a design; errors name the key and what to do. Paths are relative to the design's folder."""
     raw = read_toml(path, "overread scenario --demo shows one")
     design = parse_sections(Design, raw, str(path))
     given = {
@@ -271,7 +269,7 @@ def read_design(path: Path) -> Design:
     }
     for name, place in given.items():
         if not Path(place).exists():
-            raise InvalidInputError(f"{path}, [source] {name} = {place!r}: there is no such place")
+            raise InvalidInputError(f"{path}, [source] {name} = {place!r}: no such file or folder")
     return design.model_copy(update={"source": design.source.model_copy(update=given)})
 
 

@@ -1,9 +1,9 @@
-"""Who reads what and what they mark, apart from pixels: training sets that are nested in one large cohort.
+"""Draw readings and marks, without pixels, for training sets that are nested in one large cohort.
 
-Of one seed, the images of a smaller set are the first of a larger one, and fewer readings of an image are the first of
-more. Marks of a reading have a random stream of their own, so that they are the same in every set that holds it.
+For one seed, the images of a smaller set are the first of a larger one, and so are the readings of an image. Each
+reading has its own random stream, so that its marks are the same in every set.
 
-Training sets and the test set as splits of a study, which models are fitted to and scored on.
+It also makes the training sets and the test set as splits of a study.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from overread.truth import candidate_hits, merge_marks
 
 Ints = NDArray[np.int64]
 
-# Private false marks lie within so many mm of a candidate: candidates lie in the lungs, and an image has dozens of
-# them. Set by judgement.
+# Most distance in mm of a reader's false mark from a candidate: candidates lie in the lungs, dozens per image. Set by
+# judgement.
 NEAR_MM = 20.0
 # Streams of random numbers, so that none is used twice: order of images, readers, marks, suspicious images.
 ORDER, READERS, MARKS, SUSPICION = 1, 2, 3, 4
@@ -47,7 +47,7 @@ class Readings:
     Attributes
     ----------
     readings
-        image_id, rank (place of the image in the order), slot (number of the reading of the image), reader_id.
+        image_id, rank (position of the image in the order), slot (number of the reading of the image), reader_id.
     marks
         The same columns, mark_id and the ellipse.
     """
@@ -66,11 +66,11 @@ def assign_readers(n_images: int, n_slots: int, pool: int, seed: int) -> Ints:
     """Assign a reader of the pool to every reading: (n_images, n_slots), no reader twice in an image.
 
     Images come in blocks as long as the pool. In a block, each slot is a turn of one drawn order of the readers, by a
-    drawn number of places, so that every reader has every slot once. After any number of images the readings of two
-    readers differ by at most one a slot.
+    random offset, so that every reader has every slot once. After any number of images the readings of two readers
+    differ by at most one per slot.
     """
     if not 1 <= n_slots <= pool:
-        raise InvalidInputError(f"{n_slots} readings of an image need as many readers; the pool has {pool}")
+        raise InvalidInputError(f"{n_slots} readings per image need as many readers; the pool has {pool}")
     random = np.random.default_rng([seed, READERS])
     rows = []
     for _ in range(-(-n_images // pool)):
@@ -107,13 +107,13 @@ def draw_marks(
                 marks.append({**asdict(mark), **row, "mark_id": f"{image_id}-{slot}-{number}"})
     if not marks:
         raise InvalidInputError(
-            "the readers marked nothing at all: raise [readers] false_marks, or the images"
+            "the readers marked nothing. Increase [readers] false_marks or the number of images."
         )
     return Readings(pd.DataFrame(readings), plain(pd.DataFrame(marks)[list(MARK_COLUMNS)])[0])
 
 
 def _split_rows(table: pd.DataFrame, columns: list[str]) -> dict[str, NDArray[Any]]:
-    """Rows of each image; a group of pandas' for each would take longer than the marks."""
+    """Rows of each image, faster than by groups of pandas."""
     codes, names = pd.factorize(table["image_id"])
     order = np.argsort(codes, kind="stable")
     values = table[columns].to_numpy()[order]
@@ -122,7 +122,7 @@ def _split_rows(table: pd.DataFrame, columns: list[str]) -> dict[str, NDArray[An
 
 
 def _place_near(points: NDArray[Any], random: np.random.Generator) -> tuple[float, float]:
-    """Draw a place near one of some points, uniform in a disc."""
+    """Draw a position near one of some points, uniform in a disc."""
     x, y = points[random.integers(len(points))]
     radius, angle = NEAR_MM * np.sqrt(random.random()), 2 * np.pi * random.random()
     return max(float(x + radius * np.cos(angle)), 0.0), max(float(y + radius * np.sin(angle)), 0.0)
@@ -136,11 +136,11 @@ def order_real_readings(
     *,
     leave_out: str = "readings",
 ) -> Readings:
-    """Put real readings in a drawn order, so that some can be left out; marks stay as they are."""
+    """Put real readings in random order, so that some can be dropped; marks do not change."""
     ranks = {name: rank for rank, name in enumerate(image_ids)}
     random = np.random.default_rng([seed, READERS])
     if leave_out == "readers":
-        # Of all who read anything, so that the order is the same whatever images are chosen.
+        # All readers, so that the order does not depend on the chosen images.
         names = random.permutation(np.sort(readings["reader_id"].unique()))
         slots = pd.Series(np.arange(len(names)), index=names)
     known = readings[readings["image_id"].isin(ranks)][["image_id", "reader_id"]]
@@ -152,7 +152,7 @@ def order_real_readings(
 
 
 def select_readings(drawn: Readings, condition: Condition, *, pool: int, most_readings: int) -> Readings:
-    """Return the readings of a condition: the first images, the first readings of each, and who changes when."""
+    """Return the readings of a condition: the first images, the first readings of each, and the pools of readers."""
     tables = []
     for table in (drawn.readings, drawn.marks):
         kept = (table["rank"] < condition.images) & (table["slot"] < condition.readings)
@@ -174,21 +174,21 @@ TEST_SEED = 2**31
 
 @dataclass(frozen=True, eq=False)
 class TestSet:
-    """Images that no model has seen.
+    """The test set, which no model has seen.
 
     Attributes
     ----------
     split
         With the readers' merged objects.
     golden
-        All candidates against the readers' golden objects, without scores.
+        All candidates matched to the readers' consensus objects, without scores.
     known
-        The same against what is really there; None where nobody knows.
+        The same with the known objects; None if unknown.
     bags, shares
         Bags of the merged objects and of single candidates, and the share of the readers who marked each.
     """
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # not a test of pytest
 
     split: Split
     golden: Matching
@@ -257,7 +257,7 @@ def _make_split(material: Material, image_ids: Sequence[str] | NDArray[np.object
 
 
 def _take_as_truth(marks: pd.DataFrame) -> pd.DataFrame:
-    """Take every mark of single readings for a lesion: there is nobody to doubt it."""
+    """Give every mark of single readings the label 1, because no other reader can disagree."""
     ids = pd.Series([(mark,) for mark in marks["mark_id"]], index=marks.index)
     counts = dict.fromkeys(("n_marks", "n_readers", "n_readings"), 1)
     return marks.drop(columns="reader_id").assign(
@@ -303,7 +303,7 @@ def _match_known(split: Split, objects: pd.DataFrame) -> Matching:
 
 
 def tabulate_skills(material: Material, design: Design) -> pd.DataFrame | None:
-    """Return the share of the lesions that each reader of the pool marks in the long run; None for real readers."""
+    """Return the share of the lesions that each reader of the pool marks on average; None for real readers."""
     if material.objects is None:
         return None
     levels = material.objects.loc[material.objects["is_lesion"], "level"].to_numpy(np.float64)

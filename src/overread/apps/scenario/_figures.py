@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Okabe and Ito's colours, which people who see fewer colours tell apart.
+# Okabe and Ito's colours, which people with colour blindness can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 HARD = "Hard: "
 
 
 def draw_scenario(results: ScenarioResults) -> dict[str, str]:
-    """Draw the figures, as SVG by name: growth, rules, equal, shares, per_reader; those that the design has."""
+    """Draw the figures, as SVG by name: growth, rules, equal, shares, per_reader; as far as the design allows them."""
     drawn = {
         "growth": write_svg("growth", lambda: _draw_growth(results)),
         "shares": write_svg("shares", lambda: _draw_shares(results)),
@@ -40,7 +40,7 @@ def draw_scenario(results: ScenarioResults) -> dict[str, str]:
 
 
 def _draw_growth(results: ScenarioResults) -> Figure:
-    """Sensitivity against images, a line a number of readings; and at the most readings, a line a model."""
+    """Sensitivity against images, one line per number of readings; and at the most readings, one line per model."""
     figure = empty_figure(6.5, 7.0)
     left, right = figure.subplots(2, 1, sharey=True)
     table = _of_mean(results)
@@ -52,8 +52,8 @@ def _draw_growth(results: ScenarioResults) -> Figure:
         shift = 1 + 0.015 * (number - 3)
         _draw_line(right, curve.assign(images=curve["images"] * shift), _style(number), title_of(model))
     right.legend(fontsize=7, frameon=False, ncols=3, loc="lower right")
-    left.set_title(f"{title_of(results.leading)}, by readings of an image", fontsize=10)
-    right.set_title(f"{most['readings'].max()} readings of an image, by model", fontsize=10)
+    left.set_title(f"{title_of(results.leading)}, by readings per image", fontsize=10)
+    right.set_title(f"{most['readings'].max()} readings per image, by model", fontsize=10)
     for axes in (left, right):
         axes.set_ylabel("sensitivity, mean of the FP targets")
         _label_counts(axes, own["images"])
@@ -62,7 +62,7 @@ def _draw_growth(results: ScenarioResults) -> Figure:
 
 
 def _frame(axes: Axes, shares: Iterable[float]) -> None:
-    """Show shares and half as much again around them: intervals of few seeds would make all else flat."""
+    """Limit the axis to 1.5 times the range of the shares: wide intervals of few seeds would flatten the rest."""
     given = np.array(list(shares))
     room = max(0.05, 0.5 * float(np.ptp(given)))
     axes.set_ylim(max(float(given.min()) - room, 0.0), min(float(given.max()) + room, 1.0))
@@ -75,7 +75,7 @@ def _of_mean(results: ScenarioResults) -> pd.DataFrame:
 
 
 def _style(number: int) -> dict[str, Any]:
-    """Return colour and line of a model; more models than colours begin again, dashed."""
+    """Return colour and line of a model; colours repeat with dashed lines."""
     again, colour = divmod(number, len(COLOURS))
     return {"color": COLOURS[colour], "linestyle": "--" if again else "-"}
 
@@ -99,7 +99,7 @@ def _draw_line(axes: Axes, curve: pd.DataFrame, style: dict[str, Any], label: st
 
 
 def _label_counts(axes: Axes, counts: Iterable[float], what: str = "training images") -> None:
-    """Put a logarithmic scale under counts, labelled where they are."""
+    """Set a logarithmic scale with labels at the counts."""
     axes.set_xscale("log")
     ticks = sorted(set(counts))
     axes.set_xticks(ticks, [f"{value:,.0f}" for value in ticks])
@@ -109,7 +109,7 @@ def _label_counts(axes: Axes, counts: Iterable[float], what: str = "training ima
 
 
 def _draw_rules(comparisons: pd.DataFrame) -> Figure:
-    """Soft minus each hard rule with its interval, a row a condition; what is told apart is filled."""
+    """Soft minus each hard rule with its interval, one row per condition; significant differences are filled."""
     rules = list(dict.fromkeys(comparisons["rule"]))
     conditions = sorted({(row.readings, row.images) for row in comparisons.itertuples()})
     n_columns = min(2, len(rules))
@@ -121,7 +121,7 @@ def _draw_rules(comparisons: pd.DataFrame) -> Figure:
     for axes, rule, colour in zip(panels.flat, rules, COLOURS, strict=False):
         own = comparisons[comparisons["rule"] == rule]
         rows = [conditions.index((row.readings, row.images)) for row in own.itertuples()]
-        told = own["result"] != "not told apart"
+        told = own["result"] != "not distinguished"
         axes.axvline(0, color="#888888", linewidth=0.8)
         axes.hlines(rows, 100 * own["lower"], 100 * own["upper"], color=colour, linewidth=1)
         axes.scatter(
@@ -134,7 +134,7 @@ def _draw_rules(comparisons: pd.DataFrame) -> Figure:
     panels[0, 0].set_yticks(
         range(len(conditions)), [f"{images:,} x {readings}" for readings, images in conditions]
     )
-    # As in _frame: what an interval of few seeds takes is not shown whole.
+    # As in _frame: wide intervals of few seeds are cut.
     reach = max(3.0, 200 * float(comparisons["difference"].abs().max()))
     panels[0, 0].set_xlim(-reach, reach)
     for axes in panels[:, 0]:
@@ -149,7 +149,7 @@ def _surface(results: ScenarioResults) -> pd.DataFrame:
 
 
 def _draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Figure:
-    """Sensitivity at each number of images and readings, lines of equal ones and of equal budgets, the best of each."""
+    """Sensitivity by images and readings, with lines of equal sensitivity and of equal budget, and the best of each."""
     figure = empty_figure(6.5, 4.4)
     axes = figure.subplots()
     images, readings = (np.array(values, dtype=float) for values in (surface.columns, surface.index))
@@ -176,14 +176,14 @@ def _draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Fig
     _label_counts(axes, images)
     axes.set_xlim(images[0] * 0.85, images[-1] * 1.18)
     axes.set_ylim(readings[0] * 0.85, readings[-1] * 1.25)
-    axes.set_ylabel("readings of an image")
+    axes.set_ylabel("readings per image")
     if len(best):
         figure.legend(fontsize=8, loc="outside upper right", frameon=False)
     return figure
 
 
 def _draw_shares(results: ScenarioResults) -> Figure:
-    """Deviance explained, rank correlation and slope against readings, at the most images, a line a model."""
+    """Deviance explained, rank correlation and slope against readings, at the most images, one line per model."""
     table = results.prediction
     pool = choose_pool(table["images_per_reader"])
     chosen = table[(table["images"] == table["images"].max()) & (table["images_per_reader"] == pool)]
@@ -208,14 +208,14 @@ def _draw_shares(results: ScenarioResults) -> Figure:
                 **_style(number),
             )
         axes.set_title(title, fontsize=9)
-        _label_counts(axes, chosen["readings"], "readings of a training image")
+        _label_counts(axes, chosen["readings"], "readings per training image")
     panels[2].axhline(1, color="#888888", linewidth=0.8)
     panels[0].legend(fontsize=7, frameon=False)
     return figure
 
 
 def _draw_per_reader(results: ScenarioResults) -> Figure:
-    """Growth with the fewest images of a reader; and, by images of a reader, every model that knows them minus soft."""
+    """Growth with the fewest images per reader; and, by images per reader, models with reader identity minus soft."""
     figure = empty_figure(6.5, 7.0)
     left, right = figure.subplots(2, 1)
     table = results.per_reader
@@ -231,7 +231,7 @@ def _draw_per_reader(results: ScenarioResults) -> Figure:
     for number, (model, curve) in enumerate(grown[grown["model"].isin(chosen)].groupby("model", sort=False)):
         shift = 1 + 0.015 * (number - 2)
         _draw_line(left, curve.assign(images=curve["images"] * shift), _find_style(model), title_of(model))
-    left.set_title(f"{fewest} images a reader: readers grow with the images", fontsize=10)
+    left.set_title(f"{fewest} images per reader: more images, more readers", fontsize=10)
     left.set_ylabel("sensitivity, mean of the FP targets")
     _label_counts(left, grown["images"])
     _frame(left, grown.loc[grown["model"].isin(chosen), "estimate"])
@@ -240,7 +240,7 @@ def _draw_per_reader(results: ScenarioResults) -> Figure:
 
 
 def _find_style(model: object) -> dict[str, Any]:
-    """Return the style of soft, or of a model that knows readers: the same in both panels."""
+    """Return the style of a model, the same in both panels."""
     return _style(("soft", *KNOW_READERS).index(str(model)))
 
 
@@ -253,7 +253,7 @@ def _draw_against_soft(axes: Axes, table: pd.DataFrame) -> None:
         _draw_line(axes, in_points.assign(place=places), _find_style(model), title_of(model), "place")
     axes.axhline(0, color="#888888", linewidth=0.8)
     axes.set_xticks(range(len(limits)), [f"{own:,}" if own else "all" for own in limits])
-    axes.set_xlabel("images of a reader, at the most readings")
+    axes.set_xlabel("images per reader, at the most readings")
     axes.set_ylabel("points of sensitivity above soft")
-    axes.set_title("in the mean of all training sets", fontsize=10)
+    axes.set_title("mean of all training sets", fontsize=10)
     axes.grid(alpha=0.25)

@@ -1,4 +1,4 @@
-"""What a scenario is drawn from: images with candidates and features, computed once, and what readers may mark."""
+"""The material of a scenario: images with candidates and features, computed once, and objects that readers may mark."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from overread.tables import plain
 from overread.truth import HIT, LabelOptions, MergeOptions
 
 STORE = "features.npy"
-# Streams of random numbers of the cohort: levels of objects, which patients are tested, which features are kept.
+# Random streams of the cohort: levels of objects, choice of test patients, choice of features.
 LEVELS, TEST, COLUMNS = 11, 12, 13
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """All that training sets and the test set are drawn from.
+    """The material from which training sets and the test set are drawn.
 
     Attributes
     ----------
     images
         image_id, patient_id and is_test.
     candidates, features
-        Of all images.
+        Tables of all images.
     counting
-        What a hit is, and how hits are counted.
+        Hit rule, and how hits are counted.
     objects
-        What simulated readers may mark: image_id, object_id, x_mm, y_mm, diameter_mm, level, is_lesion; None where
-        readers are real.
+        Objects that simulated readers may mark: image_id, object_id, x_mm, y_mm, diameter_mm, level, is_lesion; None
+        with real readers.
     readings, marks
-        Of real readers; None where they are simulated.
+        Tables of real readers; None with simulated readers.
     words
-        What it is, for the page.
+        Description for the page.
     merging, labels
-        How marks become objects with labels: those of the run where it is one.
+        Options for merging and labels: those of the run, if it is one.
     """
 
     images: pd.DataFrame
@@ -64,17 +64,17 @@ class Material:
 
     @property
     def training_ids(self) -> list[str]:
-        """Images that training sets are drawn from."""
+        """Images for training sets."""
         return self.images.loc[~self.images["is_test"], "image_id"].tolist()
 
     @property
     def test_ids(self) -> list[str]:
-        """Images that are never trained on."""
+        """Images for testing only."""
         return self.images.loc[self.images["is_test"], "image_id"].tolist()
 
 
 def prepare_material(design: Design, folder: Path) -> Material:
-    """Make or take images, candidates and features; what is done already in the folder is kept."""
+    """Make or read images, candidates and features; finished work in the folder is kept."""
     kind = design.source.kind
     if kind == "table":
         material = _draw_table(design, folder)
@@ -85,13 +85,13 @@ def prepare_material(design: Design, folder: Path) -> Material:
     wanted, there = max(design.grid.images), len(material.training_ids)
     if wanted > there:
         raise InvalidInputError(
-            f"[grid] images: {wanted} training images are wanted, and {there} are left beside the test set"
+            f"[grid] images: {wanted} training images are wanted, but only {there} are left besides the test set"
         )
     return material
 
 
 def make_readers(design: Design, n_readers: int) -> ReaderModel:
-    """Make readers of the design's spread; the rest of their ways is fitted to the paper's counts."""
+    """Make readers with the design's spread; their other parameters are fitted to the paper's counts."""
     own = design.readers
     skill, threshold = own.skill_spread, own.threshold_spread
     readers = reader_panel(n_readers, skills=(-skill, skill), thresholds=(-threshold, threshold))
@@ -137,12 +137,12 @@ def _draw_levels(objects: pd.DataFrame, design: Design) -> list[float]:
 
 
 def _take_study(design: Design, folder: Path) -> Material:
-    """Take a simulated study through the stages of a run up to its features."""
+    """Process a simulated study like a run, up to its features."""
     source = design.source
     study = Path(str(source.study))
     if not (study / SIMULATION_FILE).is_file():
         raise InvalidInputError(
-            f'{study}: is not a simulated study, so what is there is unknown (for your own: kind = "run")'
+            f'{study}: is not a simulated study, so its true objects are unknown. For your data use kind = "run".'
         )
     whole = Run(find_study_candidates(study, execution={"workers": source.workers}).folder).cohort
     objects = _read_objects(study, design)
@@ -166,7 +166,7 @@ def _read_objects(study: Path, design: Design) -> pd.DataFrame:
 
 
 def _take_run(design: Design, folder: Path) -> Material:
-    """Take a user's own run: its test set, or where it has none a part of its patients, is tested on."""
+    """Use a run: its test set, or a part of its patients if it has none, is the test set."""
     run = open_run(Path(str(design.source.run)))
     whole = run.cohort
     least = _count_needed(whole.readings, design)
@@ -181,29 +181,29 @@ def _take_run(design: Design, folder: Path) -> Material:
     return replace(
         material,
         merging=MergeOptions(**dict(settings.merging), seed=settings.seed),
-        # Fewer readings than the run has are what is asked for.
+        # The design asks for fewer readings than the run has.
         labels=replace(settings.labels.make_options(), n_min=None, n_max=None),
         readings=whole.readings,
         marks=whole.marks.drop(columns="label", errors="ignore"),
         words=f"the run {run.root.parent.parent.name}/{run.root.name} with its real readers; {int(enough.sum()):,} of"
-        f" {len(enough):,} images have {least} reading{'s' if least != 1 else ''} or more",
+        f" {len(enough):,} images have {least} or more reading{'s' if least != 1 else ''}",
     )
 
 
 def _count_needed(readings: pd.DataFrame, design: Design) -> int:
-    """Return the readings that an image must have: one where whole readers are left out, else the design's most."""
+    """Return the least readings per image: one if whole readers are dropped, else the design's most."""
     most, n_readers = max(design.grid.readings), readings["reader_id"].nunique()
     if design.readers.leave_out == "readings":
         return most
     if most > n_readers:
         raise InvalidInputError(
-            f"[grid] readings: {most} readers are to be kept, and the run has {n_readers}"
+            f"[grid] readings: {most} readers should be kept, but the run has {n_readers}"
         )
     return 1
 
 
 def _thin_out(whole: Cohort, images: pd.DataFrame, design: Design, folder: Path) -> Material:
-    """Keep the strongest candidates and some features, as the design says, in a store of their own."""
+    """Keep the strongest candidates and some features, as the design says, in a separate store."""
     source, table = design.source, whole.candidates
     keep = table["image_id"].isin(images["image_id"]).to_numpy()
     if source.candidates:
@@ -235,7 +235,7 @@ def _write_store(folder: Path, matrix: np.ndarray) -> ColumnFile:
 
 
 def _choose_test(images: pd.DataFrame, n_test: int, seed: int) -> pd.DataFrame:
-    """Draw whole patients until there are as many test images as wanted."""
+    """Draw whole patients until there are enough test images."""
     patients = images["patient_id"].fillna("image " + images["image_id"].astype(str))
     names = np.random.default_rng([seed, TEST]).permutation(np.sort(patients.unique()))
     sizes = patients.value_counts()[names].to_numpy()

@@ -1,6 +1,6 @@
 """The page of a scenario, in the report's style, and every table of it as a CSV file.
 
-What a scenario says, in sentences: how to spend a budget, where soft beats hard, and what this cannot tell.
+It also summarizes a scenario in sentences: how to spend a budget, and where soft beats hard labels.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from overread.tables import write_table
 SIGNIFICANT = 0.05
 LIMITS = ["estimate", "lower", "upper"]
 JUDGES = {
-    "known": "what is really there",
-    "golden": "the golden objects of the test images' readers",
+    "known": "the known objects",
+    "golden": "the consensus objects of the test images' readers",
 }
 
 
 def give_answers(results: ScenarioResults) -> list[str]:
-    """Say what was found: a question, the answer in a few words, and the figures behind it."""
+    """Summarize the results: a question, the answer in a few words, and the numbers behind it."""
     return [
         *_tell_doubling(results),
         *_tell_budget(results),
@@ -50,14 +50,14 @@ def _tell_doubling(results: ScenarioResults) -> Iterator[str]:
     told = {step: _points(*row[LIMITS]) for step, row in own.iterrows()}
     better = own.loc["images rather than readings"]
     if not better["p_value"] < SIGNIFICANT:
-        verdict = "Which of the two is the better use of readings cannot be told"
+        verdict = "No difference between the two is shown"
     else:
         verdict = (
             f"Spend readings on {'more images' if better['estimate'] > 0 else 'more readings of an image'}"
         )
     yield (
         f"More images or more readings? {verdict}: doubling the images adds {told['images doubled']} points of"
-        f" sensitivity, doubling the readings of each image {told['readings doubled']}; the difference is"
+        f" sensitivity, doubling the readings per image adds {told['readings doubled']}; the difference is"
         f" {told['images rather than readings']}."
     )
 
@@ -65,7 +65,7 @@ def _tell_doubling(results: ScenarioResults) -> Iterator[str]:
 def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
     told = [
         f"{_points(*row[LIMITS])} against {title_of(row['rule'])}"
-        f"{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+        f"{' (significant)' if row['p_holm'] < SIGNIFICANT else ''}"
         for _, row in overall.iterrows()
     ]
     if not told:
@@ -79,7 +79,7 @@ def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
         f"{'w' if better else 'W'}orse than {worse}"
     ] * bool(worse)
     yield (
-        f"Are soft labels better than hard ones? {', '.join(verdicts) or 'They cannot be told apart'}. Soft minus hard"
+        f"Are soft labels better than hard ones? {', '.join(verdicts) or 'No difference is shown'}. Soft minus hard"
         f" in the mean of all training sets, in points of sensitivity: {', '.join(told)}."
     )
 
@@ -88,7 +88,7 @@ def _tell_budget(results: ScenarioResults) -> Iterator[str]:
     budgets = results.budgets
     if budgets.empty:
         yield (
-            "How to spend a budget of readings? The design cannot say: no two of its training sets are known to cost"
+            "How to spend a budget of readings? The design does not answer this: no two of its training sets cost"
             " the same."
         )
         return
@@ -98,7 +98,7 @@ def _tell_budget(results: ScenarioResults) -> Iterator[str]:
         best, worse, others = ways[is_best].iloc[0], ways[is_worse], ways[~is_best & ~is_worse]
         told = percent_with_limits(*best[LIMITS])
         said = (
-            f"What to do with about {budget:,} readings? {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
+            f"How to use about {budget:,} readings? {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
             f" ({title_of(results.leading)}, mean of the false-positive targets)."
         )
         if len(worse):
@@ -107,9 +107,7 @@ def _tell_budget(results: ScenarioResults) -> Iterator[str]:
             )
             said += f" {lost}."
         if len(others):
-            said += (
-                f" It cannot be told apart from {' or '.join(_name(row) for _, row in others.iterrows())}."
-            )
+            said += f" It does not differ significantly from {' or '.join(_name(row) for _, row in others.iterrows())}."
         yield said
 
 
@@ -127,8 +125,8 @@ def _tell_rules(comparisons: pd.DataFrame) -> Iterator[str]:
     largest = tested.iloc[int(tested["difference"].abs().to_numpy().argmax())]
     limits = _points(largest["difference"], largest["lower"], largest["upper"])
     yield (
-        f"And in single training sets? Of {len(tested)} comparisons soft is better in {better} and worse in"
-        f" {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
+        f"And in single training sets? In {len(tested)} comparisons soft is better in {better} and worse in"
+        f" {worse}; the other {len(tested) - better - worse} show no difference (Holm, 5 %). The largest"
         f" difference is {limits} points against {title_of(largest['rule'])}, with {_name(largest)}."
     )
 
@@ -141,10 +139,10 @@ def _tell_per_reader(table: pd.DataFrame) -> Iterator[str]:
     at = limited[limited["images_per_reader"] == fewest]
     told = "; ".join(_tell_one_per_reader(row) for _, row in at.iterrows())
     images = at["images_of_a_reader"].mean()
-    in_the_mean = "" if isnan(images) else f" (in the mean {images:.1f})"
+    in_the_mean = "" if isnan(images) else f" (mean {images:.1f})"
     yield (
-        "What if each reader reads few images? Soft and hard labels stay what they are, as they do not ask who"
-        f" marked. Models that do, with at most {fewest} images of a reader{in_the_mean}, in points of sensitivity"
+        "What if each reader reads few images? Soft and hard labels do not change, because they do not depend on who"
+        f" marked. Models that use it, with at most {fewest} images per reader{in_the_mean}, in points of sensitivity"
         f" above soft: {told}."
     )
 
@@ -153,10 +151,10 @@ def _tell_one_per_reader(row: pd.Series[float]) -> str:
     if not row["n_sets"]:
         return f"{title_of(row['model'])} could not be fitted to all seeds of any training set"
     against = _points(*row[LIMITS])
-    said = f"{title_of(row['model'])} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+    said = f"{title_of(row['model'])} {against}{' (significant)' if row['p_holm'] < SIGNIFICANT else ''}"
     if not isnan(row["change"]):
         change = _points(row["change"], row["change_lower"], row["change_upper"])
-        said += f", {change} from where readers read all"
+        said += f", {change} compared with readers who read all"
     if row["n_sets"] < row["n_wanted"]:
         said += f", fitted to {int(row['n_sets'])} of {int(row['n_wanted'])} training sets"
     return said
@@ -173,8 +171,8 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
     )
     if told:
         yield (
-            "Which model predicts how many readers mark? Of the deviance of their share on unseen images, with the"
-            f" most training images and readings, these explain: {told}."
+            "Which model predicts how many readers mark? Explained deviance of their share on unseen images, with the"
+            f" most training images and readings: {told}."
         )
 
 
@@ -269,18 +267,18 @@ def _name_pool(row: Any) -> str:
 
 
 def _number(name: str, form: str, scale: float = 1) -> Cell:
-    """Make a cell of a number; a dash where there is none."""
+    """Make a cell of a number; a dash if there is none."""
     return lambda row: "–" if isnan(getattr(row, name)) else format(scale * getattr(row, name), form)
 
 
 def _difference(name: str, limits: str = "") -> Cell:
-    """Make a cell of points of sensitivity with their limits; a dash where there are none."""
+    """Make a cell of points of sensitivity with their limits; a dash if there are none."""
     cells = attrgetter(name, f"{limits}lower", f"{limits}upper")
     return lambda row: "–" if isnan(getattr(row, name)) else _points(*cells(row))
 
 
 def _p_value(name: str) -> Cell:
-    """Make a cell of a p-value; a dash where nothing was tested."""
+    """Make a cell of a p-value; a dash if there was no test."""
     show = _number(name, ".3f")
     return lambda row: "< 0.001" if getattr(row, name) < 0.001 else show(row)
 
@@ -303,7 +301,7 @@ def _list_growth(results: ScenarioResults, design: Design, where: Sequence[Cell]
 
 
 def _list_per_reader(table: pd.DataFrame) -> Rows:
-    """List every model against soft, those that know readers by the images of a reader."""
+    """List every model against soft; models that use reader identity by images per reader."""
 
     def asks(cell: Cell, otherwise: str) -> Cell:
         return lambda row: cell(row) if row.model in KNOW_READERS else otherwise

@@ -1,6 +1,6 @@
-"""All points of a design, kept in a journal: a scenario that was stopped goes on where it was.
+"""All points of a design, in a journal, so that a scenario that was stopped can continue.
 
-One point of a scenario: a contender tuned and fitted on one training set, and what it does on unseen images.
+One point of a scenario: a contender tuned and fitted on one training set, and its results on unseen images.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from overread.study import Settings, Split, StudyModel, choose_from_trials, make
 Floats = NDArray[np.float64]
 Made = TypeVar("Made")
 
-# Probabilities of 0 and 1 are as far off as a share of 100,000 readings can show.
+# Probabilities are clipped at the smallest share that 100,000 readings can show.
 CLIP = 1e-5
 
 
@@ -56,16 +56,17 @@ class Found:
 
 @dataclass(frozen=True)
 class Prediction:
-    """How well probabilities of unseen bags predict the share of the readers who mark.
+    """Quality of probabilities of unseen bags as predictions of the share of readers who mark.
 
     Attributes
     ----------
     deviance, deviance_of_mean
-        Mean Kullback-Leibler divergence of the probability from the share, twice; and that of always saying the mean.
+        Mean Kullback-Leibler divergence of the probability from the share, twice; and that of a constant prediction of
+        the mean.
     spearman
-        Rank correlation on bags that anybody marked: does it know what is marked by many from what is marked by few?
+        Rank correlation on bags that any reader marked.
     slope
-        Of the logistic recalibration; 1 is right.
+        Slope of the logistic recalibration; 1 is ideal.
     """
 
     deviance: float
@@ -81,18 +82,18 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Measures:
-    """What a point tells.
+    """Results of a point.
 
     Attributes
     ----------
     n_features
-        Features of the model.
+        Number of features of the model.
     golden, known
-        Found of the readers' golden objects, and of what is really there (None: nobody knows).
+        Sensitivity to the readers' consensus objects, and to the known objects (None if unknown).
     prediction
-        Of the share of readers.
+        Prediction of the share of readers.
     n_images, n_readings, n_readers, n_objects, n_golden
-        Of the training set.
+        Sizes of the training set.
     skills
         Rows of reader_id, sensitivity, specificity that the contender estimates; empty where it does not.
     """
@@ -110,7 +111,7 @@ class Measures:
 
     @property
     def images_of_a_reader(self) -> float:
-        """Images that a reader reads, in the mean."""
+        """Mean number of images per reader."""
         return self.n_readings / self.n_readers
 
 
@@ -177,9 +178,9 @@ def _foretell_shares(probabilities: Floats, shares: Floats) -> Prediction:
 
 
 POINTS = "points.journal"
-# Changes whenever points are kept in another way, so that a folder of the same version with older ones is refused.
+# Increased when the format of points changes, so that a folder with older ones is refused.
 LAYOUT = 2
-# What only says how much of a design is done, or how fast: points of other values are the same points.
+# Keys that change only how much of a design is done, or how fast, but not its points.
 NOT_OF_A_POINT = {"": ("name", "seeds"), "source": ("workers",), "grid": ("images",), "fit": ("models",)}
 
 
@@ -190,13 +191,13 @@ class MeasuredPoint:
     Attributes
     ----------
     seed, condition, model
-        Which point it is.
+        Identity of the point.
     seconds
         Processor time.
     measures
-        What was found; None where the contender cannot be fitted to this training set.
+        Results; None if the contender cannot be fitted to this training set.
     reason
-        Why it cannot; else empty.
+        Reason for that; otherwise empty.
     """
 
     seed: int
@@ -208,13 +209,13 @@ class MeasuredPoint:
 
     @property
     def found(self) -> Measures:
-        """What was found, of a point that could be fitted."""
+        """Results of a point that could be fitted."""
         assert self.measures is not None
         return self.measures
 
 
 def run_points(design: Design, material: Material, folder: Path) -> list[MeasuredPoint]:
-    """Measure every point of a design that the folder has not; return all of them."""
+    """Measure every missing point of a design; return all of them."""
     with _journal(design, folder) as journal, single_threaded_blas():
         journal.resume()
         known = {name for name, _ in journal.entries()}
@@ -227,28 +228,28 @@ def run_points(design: Design, material: Material, folder: Path) -> list[Measure
 
 
 def list_points(design: Design, folder: Path) -> list[MeasuredPoint]:
-    """Read the points of a design that are there."""
+    """Read the finished points of a design."""
     known = dict(_journal(design, folder).entries())
     names = (_name(*one) for one in design.points())
     return [from_json(MeasuredPoint, known[name], name) for name in names if name in known]
 
 
 def claim_folder(folder: Path, design: Design) -> None:
-    """Write the design into a folder, which is made; refuse one that holds the points of another design."""
+    """Write the design to a new folder; refuse one with points of another design."""
     folder.mkdir(parents=True, exist_ok=True)
     place, key = folder / "design.json", _key(design)
     if place.is_file():
         known = read_json(place)
         if not isinstance(known, dict) or known.get("key") != key:
             raise InvalidInputError(
-                f"{folder}: holds the points of another design, or of another version; give another folder to --output"
+                f"{folder}: contains points of another design or version. Give another folder to --output."
             )
     record = {"key": key, "overread": __version__, "design": design.model_dump(mode="json")}
     write_atomically(place, json_text(record, indent=1).encode(), within=folder)
 
 
 def _key(design: Design) -> str:
-    """Digest of a design without its seeds, models and numbers of images; points of another are no points of it."""
+    """Digest of a design without its seeds, models and numbers of images; which all its points share."""
     plain = design.model_dump(mode="json")
     for section, names in NOT_OF_A_POINT.items():
         for name in names:
@@ -257,16 +258,16 @@ def _key(design: Design) -> str:
 
 
 def _journal(design: Design, folder: Path) -> Journal:
-    return Journal(folder / POINTS, _key(design), lock=("lock", "another scenario is written to it"))
+    return Journal(folder / POINTS, _key(design), lock=("lock", "another scenario writes to it"))
 
 
 def _measure_each(
     wanted: list[tuple[int, Condition, str]], design: Design, material: Material, test: TestSet
 ) -> Iterator[MeasuredPoint]:
-    """Measure points; those of a training set come together, and fits that are the same are done once."""
+    """Measure points, by training set; equal fits are done once."""
     for seed, of_seed in groupby(wanted, key=lambda one: one[0]):
         drawn = draw_seed(material, design, seed)
-        # Sets that differ only in who read what have the same marks.
+        # Sets that differ only in the readers have the same marks.
         for _, of_marks in groupby(of_seed, key=lambda one: (one[1].images, one[1].readings)):
             known: list[tuple[MeasuredPoint, Floats | None]] = []
             for condition, own in groupby(of_marks, key=lambda one: one[1]):
@@ -303,7 +304,7 @@ def _copy(same: MeasuredPoint, condition: Condition, model: str, training: Split
 
 
 def _try_quietly(make: Callable[..., Made], *given: Any, **options: Any) -> Made | str:
-    """Return what a function makes, or why it cannot; its warnings, a thousand times over, the figures show."""
+    """Return the result of a function, or the reason for its failure; its warnings are ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,6 +1,6 @@
-"""The tables of a scenario, made of its points.
+"""The tables of a scenario, computed from its points.
 
-Means over seeds with intervals that hold both what patients are tested and what images were trained on.
+Means over seeds have intervals that cover both the choice of test patients and of training images.
 
 A figure of a condition is a mean over S training sets, all judged on the same patients: training set s on patient p
 gives mu + a_s + b_p + c_sp. The variance of the mean is
@@ -9,25 +9,25 @@ gives mu + a_s + b_p + c_sp. The variance of the mean is
 
 where A, B and C are the variances of the mean over patients of the three terms. That between training sets is A + C.
 Drawing patients again (the models stay) gives B + C / S for the mean of the training sets, and B + C for one of them;
-so C is known, and B is what is left, no less than 0. The quantile is Student's with the degrees of freedom of Welch and
+so C is known, and B is the rest, at least 0. The quantile is Student's with the degrees of freedom of Welch and
 Satterthwaite.
 
-Points by model and condition, and the sensitivities of their seeds put together.
+Points are grouped by model and condition.
 
-Over all training sets at once: what doubling images or readings adds, and what soft labels add to hard ones.
+Over all training sets together: the effect of doubling images or readings, and of soft labels.
 
-A single training set has few seeds, and a test of each among many has little power. Taken together they answer the
-question itself: sensitivity is fitted, seed by seed, by
+A single training set has few seeds, and a test of each among many has little power. Together they answer the question:
+sensitivity is fitted, seed by seed, by
 
     s = a + b log2(images) + c log2(readings)
 
-so that b and c are the points that a doubling adds, and b - c what images add more than readings of the same cost.
-The training sets are those of one pool of readers.
+so that b and c are the points that a doubling adds, and b - c is the advantage of images over readings of the same
+cost. The training sets are those of one pool of readers.
 
-Every model against soft labels, and what becomes of those that know who marked when each reader reads little.
+Every model against soft labels, and the models that use reader identity when each reader reads few images.
 
-Labels of the soft and hard rules are the same whoever marked, so that the number of images of a reader cannot change
-them. Crowd models and B2 learn something of each reader, and have the less to learn it from the fewer images he reads.
+Labels of the soft and hard rules do not depend on who marked, so the number of images per reader does not change them.
+Crowd models and B2 learn about each reader, and have less data for it the fewer images they read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Floats = NDArray[np.float64]
 
 LEVEL = 0.95
 PLACE = ["images", "readings", "images_per_reader"]
-# Of fewer there is no variance.
+# Fewer values have no variance.
 FEWEST_DRAWS = 2
 
 
@@ -66,7 +66,7 @@ class Estimate:
     n_seeds: int
 
     def cells(self, prefix: str = "") -> dict[str, Any]:
-        """Cells of a row; those of another figure of the same row have names with a prefix."""
+        """Cells of a row; a prefix distinguishes several figures in one row."""
         names = ("estimate", "lower", "upper", "p_value", "n_seeds")
         return {f"{prefix}{name}": value for name, value in zip(names, astuple(self), strict=True)}
 
@@ -84,13 +84,13 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
     )
     total = of_seeds + of_patients
     if not total > 0:
-        # Nothing varies: models that are the same, or a single figure without draws, of which nothing more is known.
+        # Nothing varies: equal models, or a single value without draws.
         limit, p_value = (0.0, 1.0) if mean == 0 else (float("nan"), float("nan"))
         return Estimate(mean, limit, limit, p_value, n_seeds)
     freedom = total**2 / (of_seeds**2 / max(n_seeds - 1, 1) + of_patients**2 / max(n_patients - 1, 1))
     error = np.sqrt(total)
     half = float(student.ppf((1 + LEVEL) / 2, freedom) * error)
-    # One training set says nothing of another one, so nothing is tested.
+    # One training set gives no variance between sets, so there is no test.
     p_value = float(2 * student.sf(abs(mean) / error, freedom)) if n_seeds > 1 else float("nan")
     return Estimate(mean, mean - half, mean + half, p_value, n_seeds)
 
@@ -98,7 +98,7 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
 def _vary_with_patients(draws: Floats) -> float:
     """Return the variance of the mean over seeds that patients have in common for all seeds, no less than 0."""
     n_seeds = len(draws)
-    # A draw of few patients may have nothing to find in it.
+    # A draw of few patients may contain no objects.
     draws = draws[:, np.isfinite(draws).all(axis=0)]
     if draws.shape[1] < FEWEST_DRAWS:
         return 0.0
@@ -110,7 +110,7 @@ def _vary_with_patients(draws: Floats) -> float:
 
 
 def adjust_by_holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values for their number (Holm 1979); NaN stays, and counts as no test."""
+    """Adjust p-values for their number (Holm 1979); NaN stays and does not count."""
     given = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(len(given), np.nan)
     tested = np.flatnonzero(~np.isnan(given))
@@ -121,7 +121,7 @@ def adjust_by_holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _list_tested(rows: Sequence[dict[str, Any]], columns: list[str], **adjusted: str) -> pd.DataFrame:
-    """Make a table of rows; ``adjusted`` names the columns of p-values by Holm, and what they are made of."""
+    """Make a table of rows; ``adjusted`` maps columns of Holm's p-values to their sources."""
     table = pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *adjusted.values()])))
     return table.assign(
         **{name: adjust_by_holm(table[p_value].tolist()) for name, p_value in adjusted.items()}
@@ -138,14 +138,14 @@ def _place(model: str, condition: Condition) -> dict[str, Any]:
 def _tabulate(
     groups: Groups, describe: Callable[[Sequence[MeasuredPoint]], Iterable[dict[str, Any]]]
 ) -> pd.DataFrame:
-    """Table of what is said of the points of each model and condition."""
+    """Table of a summary of the points of each model and condition."""
     return pd.DataFrame(
         [{**_place(*key), **cells} for key, points in groups.items() for cells in describe(points)]
     )
 
 
 def group_points(points: Iterable[MeasuredPoint]) -> Groups:
-    """Group points that have figures by model and condition, seeds in order."""
+    """Group fitted points by model and condition, seeds in order."""
     groups: Groups = {}
     for point in points:
         if point.measures is not None:
@@ -154,7 +154,7 @@ def group_points(points: Iterable[MeasuredPoint]) -> Groups:
 
 
 def choose_pool(images_per_reader: Iterable[int]) -> int:
-    """Choose the pool that is told of where one must do: that which reads all (0), else that which reads most."""
+    """Choose one pool: the one that reads all (0), else the one that reads most."""
     given = set(images_per_reader)
     return 0 if 0 in given else max(given, default=0)
 
@@ -182,7 +182,7 @@ def stack_conditions(groups: Sequence[Sequence[MeasuredPoint]], judge: str) -> t
 def estimate_difference(
     first: Sequence[Sequence[MeasuredPoint]], second: Sequence[Sequence[MeasuredPoint]], judge: str
 ) -> Estimate:
-    """Estimate first minus second in the mean of some training sets, paired by set, seed and patient."""
+    """Estimate the mean of first minus second over training sets, paired by set, seed and patient."""
     values, draws, n_patients = stack_conditions([*first, *second], judge)
     signs = np.repeat([1.0, -1.0], len(first)) / len(first)
     return estimate_mean(values @ signs, draws @ signs, n_patients)
@@ -198,12 +198,12 @@ STEPS = {
 
 
 def measure_doubling(groups: Groups, judge: str) -> pd.DataFrame:
-    """Tabulate what doubling images, or readings, adds to the mean sensitivity of each model."""
+    """Tabulate the effect of doubling images or readings on the mean sensitivity of each model."""
     rows = []
     for model in dict.fromkeys(name for name, _ in groups):
         own = {at: points for (name, at), points in groups.items() if name == model}
         columns = np.array([[1.0, np.log2(at.images), np.log2(at.readings)] for at in own])
-        # One number of images, or of readings, tells nothing of a second one.
+        # A slope needs two numbers of images or of readings.
         if np.linalg.matrix_rank(columns) < columns.shape[1]:
             continue
         values, draws, n_patients = stack_conditions(list(own.values()), judge)
@@ -216,7 +216,7 @@ def measure_doubling(groups: Groups, judge: str) -> pd.DataFrame:
 
 
 def compare_overall(groups: Groups, judge: str) -> pd.DataFrame:
-    """Compare soft labels with each hard rule in the mean of all training sets with two readings or more."""
+    """Compare soft labels with each hard rule in the mean of all training sets with two or more readings."""
     rows = []
     for rule in HARD_RULES:
         at = [
@@ -239,14 +239,14 @@ COLUMNS = [
 
 
 def compare_per_reader(groups: Groups, judge: str, conditions: Sequence[Condition]) -> pd.DataFrame:
-    """Compare every model with soft labels in the mean of all training sets with two readings or more.
+    """Compare every model with soft labels in the mean of all training sets with two or more readings.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each model, and for each limit of the images of a reader where the model knows readers:
-        ``estimate`` is the model minus soft over the ``n_sets`` of ``n_wanted`` sets that it was fitted to in every
-        seed (NaN of none), ``change`` the model minus itself where the pool reads all.
+        A row for each model, and for each limit of images per reader if the model uses reader identity: ``estimate`` is
+        the model minus soft over the ``n_sets`` of ``n_wanted`` sets that it was fitted to in every seed (NaN if none),
+        ``change`` the model minus itself with a pool that reads all.
     """
     several = [at for at in conditions if at.readings > 1]
     limits = sorted({at.images_per_reader for at in several}, key=lambda own: own or np.inf, reverse=True)
@@ -284,7 +284,7 @@ def _compare(groups: Groups, judge: str, model: str, wanted: Sequence[Condition]
 
 
 def _find_change(groups: Groups, judge: str, model: str, limited: Sequence[Condition]) -> Estimate:
-    """Return the model minus itself where the pool reads all; NaN where there is no such set, or it is this one."""
+    """Return the model minus itself with a pool that reads all; NaN if there is no such set, or it is this one."""
     pairs = [
         (groups[model, at], groups[whole])
         for at in limited
@@ -308,25 +308,25 @@ class ScenarioResults:
     Attributes
     ----------
     judge
-        What the sensitivities that are compared are about: "known" (what is really there) or "golden".
+        Reference of the compared sensitivities: "known" (known objects) or "golden" (consensus objects).
     leading
-        The first model of the design that could be fitted; budgets are those of this one.
+        The first model of the design that could be fitted; budgets refer to it.
     sensitivity
-        Of every model and condition, at each number of false positives and in the mean of them.
+        Sensitivity of every model and condition, at each number of false positives and their mean.
     features, prediction
-        Features kept, and how well probabilities predict the share of readers.
+        Kept features, and the quality of probabilities as predictions of the share of readers.
     comparisons
-        Soft against each hard rule, in the mean of the false positives; p-values by Holm.
+        Soft against each hard rule, mean over the false positives; p-values by Holm.
     overall, doubling
-        Soft against each hard rule in the mean of all training sets; what doubling images or readings adds.
+        Soft against each hard rule, mean over all training sets; effect of doubling images or readings.
     per_reader
-        Every model against soft, by the number of images that a reader reads.
+        Every model against soft, by images per reader.
     budgets
-        Ways to spend a budget, beside the best of them.
+        Ways to spend a budget, compared with the best.
     skills
-        Readers' sensitivities as crowd models see them, against the simulated ones.
+        Readers' sensitivities estimated by crowd models, against the simulated ones.
     missing
-        What could not be fitted, and why.
+        Points that could not be fitted, with reasons.
     """
 
     judge: str
@@ -353,7 +353,7 @@ def sum_up_points(
     """Make the tables."""
     groups = group_points(points)
     if not groups:
-        told = points[0].reason if points else "no point is there"
+        told = points[0].reason if points else "no point is finished"
         raise InvalidInputError(f"no contender could be fitted to any training set: {told}")
     judge = "golden" if next(iter(groups.values()))[0].found.known is None else "known"
     leading = next(name for name in design.fit.models if any(model == name for model, _ in groups))
@@ -377,7 +377,7 @@ def sum_up_points(
 
 
 def _keep_paid(groups: Groups) -> Groups:
-    """Keep training sets that hold all the readings of their budget: with whole readers left out some are missing."""
+    """Keep training sets with all readings of their budget; some lack readings if whole readers are dropped."""
     return {
         (model, at): points
         for (model, at), points in groups.items()
@@ -408,7 +408,7 @@ def _tabulate_sensitivity(groups: Groups, fp_targets: Sequence[float]) -> pd.Dat
 
 
 def _describe_features(points: Sequence[MeasuredPoint]) -> Iterator[dict[str, Any]]:
-    """Yield the features kept, in the mean of the seeds, and what the models were fitted to."""
+    """Yield the mean number of kept features over seeds, and the sizes of the training sets."""
     found = [point.found for point in points]
     kept = [one.n_features for one in found]
     yield {
@@ -425,7 +425,7 @@ def _describe_features(points: Sequence[MeasuredPoint]) -> Iterator[dict[str, An
 
 
 def _describe_prediction(points: Sequence[MeasuredPoint]) -> Iterator[dict[str, Any]]:
-    """Yield how well the share of readers is predicted, a row for each figure."""
+    """Yield the quality of the predicted share of readers, one row per measure."""
     for name in ("deviance_explained", "deviance", "spearman", "slope"):
         values = [getattr(point.found.prediction, name) for point in points]
         cells = estimate_mean([value for value in values if np.isfinite(value)], None, 0).cells()
@@ -439,7 +439,7 @@ COMPARISON_COLUMNS = [
 
 
 def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
-    """Compare soft with each hard rule; where the labels are the same there is nothing to test."""
+    """Compare soft with each hard rule; equal labels are not tested."""
     rows = []
     for (model, condition), points in groups.items():
         soft = groups.get(("soft", condition))
@@ -450,7 +450,7 @@ def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
         rows.append({**_place(model, condition), **told})
     table = _list_tested(rows, COMPARISON_COLUMNS, p_holm="p_value")
     signs = np.where(table["difference"] > 0, "soft better", "hard better")
-    return table.assign(result=np.where(table["p_holm"] < SIGNIFICANT, signs, "not told apart"))
+    return table.assign(result=np.where(table["p_holm"] < SIGNIFICANT, signs, "not distinguished"))
 
 
 BUDGET_COLUMNS = [
@@ -460,7 +460,7 @@ BUDGET_COLUMNS = [
 
 
 def _compare_budgets(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
-    """List the ways to spend each budget that has several, with what each loses against the best."""
+    """List the ways to spend each budget, with their loss against the best."""
     own = {condition: points for (model, condition), points in groups.items() if model == leading}
     rows: list[dict[str, Any]] = []
     for budget, ways in _same_budgets(own):
@@ -476,7 +476,7 @@ def _compare_budgets(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
 
 
 def _same_budgets(conditions: Iterable[Condition]) -> list[tuple[int, list[Condition]]]:
-    """Group conditions whose budgets are the same, but for a hundredth; those with one way are left out."""
+    """Group conditions with equal budgets, up to 1 %; single conditions are dropped."""
     groups: list[list[Condition]] = []
     for condition in sorted(conditions, key=lambda one: (one.budget, one.readings)):
         if groups and condition.budget <= groups[-1][0].budget * (1 + SAME_BUDGET):
@@ -505,7 +505,7 @@ def _compare_skills(groups: Groups, skills: pd.DataFrame | None) -> pd.DataFrame
 def _compare_one(skills: list[dict[str, Any]], true: pd.Series[float]) -> tuple[float, float, float]:
     """Return number of readers, rank correlation of estimated and simulated sensitivity, and their mean difference."""
     table = pd.DataFrame(skills)
-    # Names of later pools end in the number of the pool.
+    # Names of readers in later pools end in the number of the pool.
     simulated = true[table["reader_id"].str.split(".").str[0]].to_numpy(np.float64)
     estimated = table["sensitivity"].to_numpy(np.float64)
     varies = len(table) > 2 and np.ptp(estimated) > 0 and np.ptp(simulated) > 0

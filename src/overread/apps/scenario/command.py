@@ -1,6 +1,6 @@
-"""``overread scenario``: more images or more readings, soft labels or hard ones.
+"""``overread scenario``: more images or more readings, soft or hard labels.
 
-A scenario from its design to its page.
+It runs a scenario from its design to its page.
 """
 
 from __future__ import annotations
@@ -28,48 +28,47 @@ def scenario(
 ) -> None:
     """Compare ways to spend readings: training sets that grow in images and in readings, with soft and hard labels.
 
-    Each point of the design (a training set, a model, a seed) is a file; a scenario that was stopped goes on where it
-    was when the same command is given again. Writes scenario.html and tables/*.csv.
+    Run the same command again to continue a scenario that was stopped. Writes scenario.html and tables/*.csv.
 
     Parameters
     ----------
     design
-        A design in TOML (docs/how-to/scenario.md).
+        File of the design, in TOML (docs/how-to/scenario.md).
     output
-        Folder of the points, the page and the tables.
+        Folder for the points, the page and the tables.
     demo
-        Take the small design that comes with Overread; a few minutes.
+        Use the small design of Overread, which takes a few minutes.
     page_only
-        Fit nothing: write the page of the points that are there.
+        Fit nothing; write the page from the finished points.
     quiet
         Show no progress.
     """
     from overread._terminal import ProgressBar
 
     if (design is None) == (not demo):
-        raise UsageError("scenario needs a DESIGN.toml, or --demo for the small one that comes with Overread")
+        raise UsageError("scenario needs a DESIGN.toml, or --demo for the small design of Overread")
     chosen = demo_design() if design is None else read_design(design)
     with nullcontext() if quiet else ProgressBar():
         results = run_scenario(chosen, output, fit=not page_only)
     for said in give_answers(results):
         print_plain(said)
     if len(results.missing):
-        print_plain(f"{len(results.missing)} points could not be fitted; the page says why.")
+        print_plain(f"{len(results.missing)} points could not be fitted; the page gives the reasons.")
     print_plain(f"Tables: {output / 'tables'}")
     print_plain(f"Page: {output / PAGE}")
 
 
 def run_scenario(design: Design, folder: Path, *, fit: bool = True) -> ScenarioResults:
-    """Measure the points of a design that are not there yet, and write tables and page; return the tables.
+    """Measure the missing points of a design, and write tables and page; return the tables.
 
     Parameters
     ----------
     design
-        What is wanted.
+        The design.
     folder
-        Gets everything; a new folder, or one that the same design began.
+        Folder for all output; new, or with points of the same design.
     fit
-        Whether to measure; else the page is of the points that are there.
+        Whether to measure; otherwise the page shows the finished points.
     """
     claim_folder(folder, design)
     material = prepare_material(design, folder)

@@ -1,6 +1,6 @@
-"""What every importer needs: pixel spacings, sizes of copies, and a builder of the three tables.
+"""Tools of all importers: pixel sizes, sizes of copies, and a builder of the three tables.
 
-What an import leaves out: counted by kind, named with the option that takes it, never silent.
+Skipped shapes are counted by kind and reported with the option that imports them.
 """
 
 import math
@@ -30,26 +30,26 @@ from overread.tables import (
 )
 
 NO_SPACING = (
-    "neither the file nor an images table tells its mm per pixel: give mm_per_px (--mm-per-px), or an images table "
-    "(--images) that lists the image by its id or its file, with mm_per_px_x and mm_per_px_y"
+    "neither the file nor an images table states its pixel size. Give mm_per_px (--mm-per-px), or an images table "
+    "(--images) with the image's id or file, mm_per_px_x and mm_per_px_y."
 )
-"""What to do about an image whose size of a pixel is not known."""
+"""Remedy for an image with an unknown pixel size."""
 
 
 @dataclass(frozen=True)
 class Spacings:
-    """Millimetres per pixel, one pair for all images or one for each, and what else is known of the images.
+    """Pixel sizes in mm, one for all images or one per image, and other facts on the images.
 
     Parameters
     ----------
     everywhere : tuple of float or None
-        Spacing (x, y) of images that are not listed.
+        Pixel size (x, y) of images that are not listed.
     listed : mapping
-        Rows of a user's images table by image id; images are found in it as `ImageNames` does.
+        Rows of a user's images table by image id; images are found as by `ImageNames`.
     others_go : bool
-        Whether images that are not listed will be left out later, so that they need no spacing.
+        Whether images that are not listed will be skipped later, so that they need no pixel size.
     scale : float or None
-        Factor from the file's pixels to those of the images, where the user gives it.
+        Factor from the file's pixels to the image's pixels, if the user gives it.
     """
 
     everywhere: tuple[float, float] | None = None
@@ -66,7 +66,7 @@ class Spacings:
         others_go: bool = False,
         scale: float | None = None,
     ) -> Self:
-        """Spacings from a number, a pair (x, y), an images table, or both, where the table wins."""
+        """Make spacings from a number, a pair (x, y), an images table, or both; the table takes precedence."""
         pair = None if mm_per_px is None else _pair_of(mm_per_px)
         if scale is not None and not 0 < scale < math.inf:
             raise InvalidInputError(f"scale is {scale!r}; give a positive number, such as 0.5")
@@ -78,17 +78,17 @@ class Spacings:
 
     @cached_property
     def names(self) -> ImageNames:
-        """Images of the table, to be found by whatever they are called."""
+        """Images of the table, found by any of their names."""
         return ImageNames({image: str(row.get("path", "")) for image, row in self.listed.items()})
 
     @cached_property
     def instances(self) -> dict[str, str]:
-        """Image id by SOP instance UID, of the images whose UID the table tells.
+        """Image id by SOP instance UID, for images with a UID in the table.
 
         Raises
         ------
         FormatError
-            If two images have one UID: marks on it may belong to either.
+            If two images have the same UID.
         """
         found: dict[str, str] = {}
         for image_id, row in self.listed.items():
@@ -96,33 +96,33 @@ class Spacings:
             if uid and (owner := found.setdefault(uid, image_id)) != image_id:
                 raise FormatError(
                     f"the images table, column sop_instance_uid: {quote_cell(owner)} and {quote_cell(image_id)} have"
-                    f" {uid} (empty the cell of the one that is a copy)"
+                    f" {uid} (clear the cell of the copy)"
                 )
         return found
 
     def listed_name(self, image_id: str) -> str | None:
-        """Id in the table that an image goes by."""
+        """Return the table's id of an image."""
         return self.names.find(image_id)
 
     def row(self, image_id: str) -> Mapping[str, Any]:
-        """Find what the table tells of an image, but for its id."""
+        """Return the table's facts on an image, without its id."""
         found = self.listed.get(self.listed_name(image_id) or "", {})
         return {column: value for column, value in found.items() if column != "image_id"}
 
     def size(self, image_id: str) -> tuple[float, float]:
-        """Width and height of an image in px, NaN where the table does not tell them."""
+        """Width and height of an image in px; NaN if the table does not state them."""
         row = self.row(image_id)
         return float(row.get("width_px", math.nan)), float(row.get("height_px", math.nan))
 
     def find(self, image_id: str) -> tuple[float, float] | None:
-        """Spacing (x, y) of an image, or None where nobody told it."""
+        """Pixel size (x, y) of an image, or None if unknown."""
         row = self.row(image_id)
         x, y = row.get("mm_per_px_x", math.nan), row.get("mm_per_px_y", math.nan)
         return self.everywhere if math.isnan(x) or math.isnan(y) else (x, y)
 
 
 def _pair_of(mm_per_px: float | tuple[float, float]) -> tuple[float, float]:
-    """Spacing (x, y) of one number or two, which must be positive."""
+    """Pixel size (x, y) from one or two positive numbers."""
     x, y = (mm_per_px, mm_per_px) if isinstance(mm_per_px, int | float) else mm_per_px
     if not all(math.isfinite(value) and value > 0 for value in (x, y)):
         raise InvalidInputError(
@@ -132,11 +132,11 @@ def _pair_of(mm_per_px: float | tuple[float, float]) -> tuple[float, float]:
 
 
 def scale_of_copy(stated: tuple[float, float], actual: tuple[float, float]) -> tuple[float, float] | None:
-    """Factors (x, y) from the pixels of a scaled copy to those of the image; None where it cannot be such a copy.
+    """Factors (x, y) from the pixels of a scaled copy to those of the image; None if it cannot be such a copy.
 
     The sides of a scaled copy are rounded, both up, both down or both to the nearest pixel: the scales of the two sides
-    then differ by at most one over the shorter side of the larger picture. Swapped sides are a turned image, however
-    nearly square it is.
+    then differ by at most one over the shorter side of the larger picture. Swapped sides are a turned image, even if it
+    is nearly square.
     """
     if stated == actual[::-1] != actual:
         return None
@@ -148,15 +148,15 @@ def scale_of_copy(stated: tuple[float, float], actual: tuple[float, float]) -> t
 
 @dataclass
 class MarkSetBuilder:
-    """Collects images, readings and marks in pixels, and gives the tables in millimetres, or in pixels of 1 x 1.
+    """Collect images, readings and marks in pixels, and build the tables in millimetres, or in pixels of 1 x 1.
 
-    Where the file states the size of an image, its pixels are those of a picture of that size: on a copy of another
-    size they are scaled to the image, and a size that no scaled copy has is refused.
+    If the file states the size of an image, marks on a copy of that size are scaled to the image, and a size that no
+    scaled copy has is refused.
 
     Parameters
     ----------
     source : str
-        File that is being read, for messages.
+        File name for messages.
     spacings : Spacings
         Millimetres per pixel.
     """
@@ -169,7 +169,7 @@ class MarkSetBuilder:
     marks: list[dict[str, Any]] = field(default_factory=list)
     mark_ids: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
-    # What is left out, by kind: shapes, readings that hold nothing else, and whatever else there is to say.
+    # Counts of skipped shapes by kind, of readings with nothing else, and further notes.
     shapes: Counter[str] = field(default_factory=Counter)
     only_such: int = 0
     notes: Counter[str] = field(default_factory=Counter)
@@ -184,7 +184,7 @@ class MarkSetBuilder:
         height: float = math.nan,
         mm_per_px: tuple[float, float] | None = None,
     ) -> None:
-        """Note an image; noting it again with another path or size is an error, a size not known before is kept."""
+        """Add an image. Adding it again with another path or size is an error; a size unknown before is kept."""
         if not image_id:
             raise FormatError(f"{self.source}: an image without an id")
         pair = self.spacings.find(image_id) or mm_per_px or (math.nan, math.nan)
@@ -194,7 +194,7 @@ class MarkSetBuilder:
             "path": path,
             "mm_per_px_x": pair[0],
             "mm_per_px_y": pair[1],
-            "width_px": width or math.nan,  # some tools write 0 where they do not know it
+            "width_px": width or math.nan,  # some tools write 0 for unknown
             "height_px": height or math.nan,
         }
         known = self.images.setdefault(image_id, row)
@@ -205,35 +205,35 @@ class MarkSetBuilder:
                 continue
             if known[name] == known[name] and value != known[name]:
                 raise FormatError(
-                    f"{self.source}: image {quote_cell(image_id)} is there twice, with {name} {known[name]} "
-                    f"and {value} (give different images different ids)"
+                    f"{self.source}: image {quote_cell(image_id)} occurs twice, with {name} {known[name]} "
+                    f"and {value} (give the images different ids)"
                 )
             known[name] = value
         self.scales[image_id] = self._find_scale(image_id)
 
     def _find_scale(self, image_id: str) -> tuple[float, float]:
-        """Factors from the file's pixels of an image to its own: by the sizes that are known, or as the user says."""
+        """Factors from the file's pixels to the image's pixels: from known sizes, or given by the user."""
         own = self.spacings.scale or 1.0
         stated = self.images[image_id]["width_px"], self.images[image_id]["height_px"]
         actual = self.spacings.size(image_id)
         if any(map(math.isnan, (*stated, *actual))) or stated == actual:
             return own, own
         sizes = (
-            f"{self.source}: image {quote_cell(image_id)} has {actual[0]:g} x {actual[1]:g} px, and the file states "
+            f"{self.source}: image {quote_cell(image_id)} has {actual[0]:g} x {actual[1]:g} px, but the file states "
             f"{stated[0]:g} x {stated[1]:g}"
         )
         found = scale_of_copy(stated, actual)
         if found is None:
             raise FormatError(
-                f"{sizes}, which is no copy of it at another scale (turned, cropped, or another image? Give the marks "
+                f"{sizes}, which is not a scaled copy of it (is it turned, cropped, or another image? Give the marks "
                 "in pixels of this image)"
             )
         if self.spacings.scale is not None:
-            raise FormatError(f"{sizes}, which tells the scale already (leave --scale out)")
+            raise FormatError(f"{sizes}, which already states the scale. Remove --scale.")
         return found
 
     def add_reading(self, image_id: str, reader_id: str) -> None:
-        """Note that a reader read an image."""
+        """Add a reading of an image by a reader."""
         if not reader_id:
             raise FormatError(f"{self.source}: a reading of image {quote_cell(image_id)} without a reader")
         self.readings[image_id, reader_id] = None
@@ -252,7 +252,7 @@ class MarkSetBuilder:
         place: str = "",
         in_mm: bool = False,
     ) -> None:
-        """Note a mark in pixels, or in mm; its first semi-axis points along ``angle_deg``."""
+        """Add a mark in pixels, or in mm; its first semi-axis points along ``angle_deg``."""
         where = f"{self.source}{', ' + place if place else ''}: mark {quote_cell(mark_id)}"
         if not mark_id:
             raise FormatError(f"{self.source}, {place}: a mark without an id")
@@ -283,10 +283,9 @@ class MarkSetBuilder:
         )
 
     def leave_out(self, kinds: Sequence[str], image_id: str, reader: str, *, all_shapes: int) -> bool:
-        """Count the shapes of a reading that are left out; tell whether it holds nothing else.
+        """Count the skipped shapes of a reading; return whether it has nothing else.
 
-        An image on which a reader drew a shape that is left out is not a reading without marks: without marks it is
-        left out too.
+        A reading with only skipped shapes is not a reading without marks, so it is skipped too.
         """
         self.shapes.update(kinds)
         if kinds:
@@ -296,7 +295,7 @@ class MarkSetBuilder:
         return is_all
 
     def confidence_in(self, attributes: Mapping[str, Any]) -> float:
-        """Give the attribute that is the confidence, as it stands; one that is not a number is counted as lost."""
+        """Return the confidence unchanged; one that is not a number is counted as lost."""
         for name, value in attributes.items():
             if not is_confidence(name) or value is None or value == "":
                 continue
@@ -310,12 +309,12 @@ class MarkSetBuilder:
         return math.nan
 
     def mm_per_px_of_file(self, image_id: str) -> tuple[float, float]:
-        """Millimetres (x, y) of a pixel of the file, which may be of a copy at another scale."""
+        """Pixel size in mm (x, y) of the file, which may be of a scaled copy."""
         known, scale = self.images[image_id], self.scales[image_id]
         return known["mm_per_px_x"] * scale[0], known["mm_per_px_y"] * scale[1]
 
     def build(self) -> MarkSet:
-        """Tables; columns that nobody filled are left out.
+        """Build the tables without empty optional columns.
 
         Raises
         ------
@@ -325,14 +324,14 @@ class MarkSetBuilder:
         Warns
         -----
         DataWarning
-            With what was left out, and with the number of marks that were drawn on copies at another scale.
+            With the counts of skipped shapes and of marks that were drawn on scaled copies.
         """
         self._say_what_was_left_out()
         in_px = [mark for mark in self.marks if not mark["in_mm"]]
         if in_px and all(map(self._lies_in_first_pixel, in_px)):
             raise FormatError(
-                f"{self.source}: all {len(in_px)} marks lie within the first pixel of their images: are they fractions "
-                "of its width and height? (write pixels; in a spreadsheet, say --unit fraction)"
+                f"{self.source}: all {len(in_px)} marks lie within the first pixel of their images. Are they fractions "
+                "of its width and height? (write pixels; for a spreadsheet, give --unit fraction)"
             )
         self._say_what_was_scaled(in_px)
         readings = pd.DataFrame([*self.readings], columns=["image_id", "reader_id"], dtype="str")
@@ -344,34 +343,34 @@ class MarkSetBuilder:
         return max(x * across, y * down, a * across, b * down) <= 1
 
     def _say_what_was_left_out(self) -> None:
-        """Warn once of what was left out, if anything was."""
+        """Warn once about skipped shapes, if any."""
         told = [
             f"{count} {kind}{'' if count == 1 else 'es' if kind.endswith('x') else 's'}"
             f"{f' ({TAKEN_BY[kind]})' if kind in TAKEN_BY else ''}"
             for kind, count in self.shapes.items()
         ]
         if self.only_such:
-            told.append(f"{self.only_such} readings that hold nothing else")
+            told.append(f"{self.only_such} readings with nothing else")
         told += [f"{count} {text}" for text, count in self.notes.items()]
         if told:
-            warnings.warn(f"{self.source}: left out: {', '.join(told)}", DataWarning, stacklevel=4)
+            warnings.warn(f"{self.source}: skipped: {', '.join(told)}", DataWarning, stacklevel=4)
 
     def _say_what_was_scaled(self, marks: list[dict[str, Any]]) -> None:
-        """Warn once of marks that were drawn on copies at another scale."""
+        """Warn once about marks that were drawn on scaled copies."""
         own = self.spacings.scale or 1.0
         copies = [mark["image_id"] for mark in marks if self.scales[mark["image_id"]] != (own, own)]
         if copies:
             stated, actual = self.images[copies[0]], self.spacings.size(copies[0])
             warnings.warn(
-                f"{self.source}: {len(copies)} marks on {len(set(copies))} images were drawn on copies at another "
-                f"scale and are scaled to the images; {quote_cell(copies[0])}: from {stated['width_px']:g} x "
+                f"{self.source}: {len(copies)} marks on {len(set(copies))} images were drawn on copies of another "
+                f"size and are scaled to the images; {quote_cell(copies[0])}: from {stated['width_px']:g} x "
                 f"{stated['height_px']:g} to {actual[0]:g} x {actual[1]:g} px",
                 DataWarning,
                 stacklevel=3,
             )
 
     def _marks_table(self) -> pd.DataFrame:
-        """Give the marks as ellipses in mm; in px where every pixel is 1 x 1, which says that no size is known."""
+        """Return the marks as ellipses in mm; in px if every pixel is 1 x 1, which means that its size is unknown."""
         table = pd.DataFrame(self.marks, columns=[*MARK_TYPES]).astype(MARK_TYPES)
         shape = list(ELLIPSE_COLUMNS)
         table[shape] = rescale_ellipses(table[shape], table.pop("scale_x"), table.pop("scale_y"))
@@ -380,9 +379,9 @@ class MarkSetBuilder:
         return named(_without_empty(table, ("confidence", "label")), "px" if in_px else "mm")
 
     def _images_table(self) -> pd.DataFrame:
-        """Images, with what the user's own images table tells of them."""
+        """Images, with the facts of the user's images table."""
         self.spacings.names.find_all(self.images)
-        # By a scale of the user's, the size that the file states is that of a copy.
+        # With a scale from the user, the size in the file is that of a copy.
         unknown = (
             {"width_px": math.nan, "height_px": math.nan} if self.spacings.scale not in (None, 1) else {}
         )
@@ -418,9 +417,9 @@ def records(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def ellipses_in_px(
     marks: pd.DataFrame, image: Mapping[str, Any], what: str, *, sizes: Sequence[str] = ()
 ) -> Iterator[tuple[dict[str, Any], list[float]]]:
-    """Give the marks of an image, each with its ellipse in px.
+    """Return the marks of an image, each with its ellipse in px.
 
-    What the format states, such as percent, and the sizes of the image that this needs are for the message.
+    The arguments name the unit of the format, such as percent, and the needed sizes for the message.
     """
     marks, unit = plain(marks)
     needed = [*(() if unit == "px" else ("mm_per_px_x", "mm_per_px_y")), *sizes]
@@ -441,14 +440,14 @@ def nonempty_cells(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_empty(table: pd.DataFrame, optional: Iterable[str]) -> pd.DataFrame:
-    """Table without the optional columns that hold nothing."""
+    """Table without empty optional columns."""
     empty = [name for name in optional if (table[name].isna() | (table[name] == "")).all()]
     return table.drop(columns=empty)
 
 
-TAKEN_BY = {"box": "count with --boxes", "polygon": "become ellipses with --polygons ellipse"}
+TAKEN_BY = {"box": "import with --boxes", "polygon": "import as ellipses with --polygons ellipse"}
 
 
 def is_confidence(name: str) -> bool:
-    """Whether an attribute of a mark, or a control of a tool, is the reader's confidence by its name."""
+    """Whether the name of an attribute or control is that of the reader's confidence."""
     return name.strip().casefold() in ("confidence", "certainty")

@@ -1,9 +1,8 @@
-"""What DICOM documents about images have in common: whom they refer to, their series, their identity.
+"""Common parts of DICOM documents about images: references, series, identity.
 
-A document refers to images by their headers. Headers come from anywhere: what the standard wants to be there, even
-empty (type 2), is filled with nothing where it is missing or unreadable. The SOP instance UID is a hash of all that
-the document says but for the time of its writing, so that another content is another instance, and the same content
-written again is the same one.
+A document refers to images by their headers. Attributes that the standard requires, even if empty (type 2), are left
+empty where they are missing or unreadable. The SOP instance UID is a hash of the document's content without the time of
+writing, so that equal content gives the same instance.
 """
 
 import hashlib
@@ -35,37 +34,37 @@ Observer = Literal["person", "device"]
 
 # Longest value of LO, and of the meaning of a code (PS3.5 table 6.2-1).
 LONGEST_MEANING = 64
-# Longest id that we write where the standard sets no bound (UT, UC): set by judgement, far above any real id.
+# Longest id that is written where the standard sets no limit (UT, UC): set by judgement, far above any real id.
 LONGEST_ID = 1024
 NEEDED_COLUMNS = ("path", "mm_per_px_x", "mm_per_px_y")
-# Attributes by what they are for.
+# Attributes by their use.
 ATTRIBUTES = {
-    # Of the modules patient and general study: those that name a patient and need not be there (type 3).
+    # Of the modules patient and general study: those that name a patient and are optional (type 3).
     "naming": "IssuerOfPatientID OtherPatientIDs OtherPatientIDsSequence OtherPatientNames PatientAge PatientSize "
     "PatientWeight PatientBirthTime PatientComments EthnicGroup Occupation AdditionalPatientHistory StudyDescription "
     "PhysiciansOfRecord NameOfPhysiciansReadingStudy AdmittingDiagnosesDescription InstitutionName InstitutionAddress "
     "InstitutionalDepartmentName StationName PerformingPhysicianName OperatorsName ReferencedRequestSequence",
-    # What else of the image a document repeats: whose id it is, what the study is called, how the pixels become grey.
+    # Other attributes of the image that a document repeats: issuer, description, conversion to grey.
     "repeated": "IssuerOfPatientID StudyDescription Modality InstanceNumber SamplesPerPixel PhotometricInterpretation "
     "PixelRepresentation BitsAllocated BitsStored NumberOfFrames RescaleIntercept RescaleSlope RescaleType "
     "ModalityLUTSequence WindowCenter WindowWidth WindowCenterWidthExplanation VOILUTFunction VOILUTSequence",
-    # When it was written and with what: no part of what a document says.
+    # Time and software of writing: not part of the content.
     "volatile": "SOPInstanceUID InstanceCreationDate InstanceCreationTime ContentDate ContentTime "
     "PresentationCreationDate PresentationCreationTime ContributingEquipmentSequence SoftwareVersions",
 }
 NAMING, REPEATED, VOLATILE = (words.split() for words in ATTRIBUTES.values())
-# Free text beside the pixels' way to grey, which need not be there: software wrote it, or a person.
+# Optional free text about the conversion to grey, by software or a person.
 FREE_TEXT = ("LUTExplanation", "WindowCenterWidthExplanation")
-# Text that must be there, with the words that the standard defines (PS3.3 C.11.1.1.2); any other becomes "unspecified".
+# Required text, with the terms that the standard defines (PS3.3 C.11.1.1.2); any other becomes "unspecified".
 DEFINED_TERMS = frozenset(["OD", "HU", "US", "MGML", "Z_EFF", "ED", "EDW", "HU_MOD", "PCT"])
 UNSPECIFIED = "US"
 VOI_FUNCTIONS = frozenset(["LINEAR", "LINEAR_EXACT", "SIGMOID"])  # PS3.3 C.11.2.1.3
-# All that an item of these sequences needs; another element of it is nobody's business.
+# Needed elements of these sequences' items; other elements are dropped.
 LUT_SEQUENCES = ("ModalityLUTSequence", "VOILUTSequence")
 LUT_ELEMENTS = frozenset(["LUTDescriptor", "LUTData", "ModalityLUTType"])
 IDENTITY = ("SOPClassUID", "SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID", "Rows", "Columns")
-# Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1): there, if only empty. By name: the form that
-# a value must have, or it is emptied.
+# Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1): required, possibly empty. By name: the valid
+# form of a value; others are emptied.
 TYPE_2 = {
     **dict.fromkeys(
         ("PatientName", "PatientID", "ReferringPhysicianName", "StudyID", "AccessionNumber"), ".*"
@@ -74,7 +73,7 @@ TYPE_2 = {
     "StudyTime": r"\d{2}(\d{2}(\d{2}(\.\d{1,6})?)?)?",
     "PatientSex": "[MFO]",
 }
-# First series numbers, set by judgement: behind those that modalities give, and apart for each kind.
+# First series numbers by kind, set by judgement: above those of modalities.
 FIRST_SERIES = {
     ("SR", "person"): 91001,
     ("PR", "person"): 92001,
@@ -85,7 +84,7 @@ FIRST_SERIES = {
 
 @dataclass(frozen=True)
 class Sources:
-    """What documents are made of: rows of the images table and DICOM headers by image, place of each reader."""
+    """Material of documents: rows of the images table, DICOM headers by image, numbers of readers."""
 
     images: dict[str, dict[str, Any]]
     headers: dict[str, Dataset]
@@ -107,8 +106,8 @@ class Sources:
     ) -> dict[str, Any]:
         """Identity of a reader's document on an image and others of its study, as highdicom takes it.
 
-        Number and description of the series tell readers and programs apart. The instance number is that of the image,
-        so that documents of one series sort as the images do.
+        Number and description of the series identify the reader or program. The instance number is that of the image,
+        so that documents of one series sort like the images.
         """
         header = self.headers[image]
         number = FIRST_SERIES[kind, observer] + self.places[reader]
@@ -131,7 +130,7 @@ class Sources:
 
 
 def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
-    """Header of an image's DICOM file, reduced to what documents repeat; type 2 attributes are there, if empty."""
+    """Header of an image's DICOM file, reduced to the repeated attributes; type 2 attributes may be empty."""
     for name in NEEDED_COLUMNS:
         value = row.get(name, "")
         if value == "" or value != value:
@@ -145,7 +144,7 @@ def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
         del header.VOILUTFunction
     for name in IDENTITY:
         if header.get(name, None) in (None, ""):
-            raise TableError(f"{path}: no DICOM image: {name} is missing")
+            raise TableError(f"{path}: is not a DICOM image: {name} is missing")
     for name, form in TYPE_2.items():
         if name not in header or not re.fullmatch(form, str(header.get(name, "") or ""), re.DOTALL):
             setattr(header, name, "")
@@ -153,7 +152,7 @@ def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
 
 
 def _copy_element(source: Dataset, target: Dataset, name: str) -> None:
-    """Copy an element that is there and can be read; one that cannot is as good as missing."""
+    """Copy an element if it exists and is readable."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -167,7 +166,7 @@ def _copy_element(source: Dataset, target: Dataset, name: str) -> None:
 
 @contextmanager
 def refuse_unusable_headers(header: Dataset) -> Iterator[None]:
-    """Turn whatever a header makes go wrong inside into one typed error; highdicom raises many kinds."""
+    """Turn any error caused by a header into one typed error; highdicom raises many kinds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -176,8 +175,8 @@ def refuse_unusable_headers(header: Dataset) -> Iterator[None]:
         raise
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, NotImplementedError) as error:
         raise FormatError(
-            f"image {header.SOPInstanceUID}: its DICOM header does not bear a document"
-        ) from error  # whose own words may quote the header
+            f"image {header.SOPInstanceUID}: its DICOM header is not sufficient for a document"
+        ) from error  # whose message may quote the header
 
 
 def graphic_points(
@@ -200,39 +199,37 @@ def graphic_points(
     if points.min() < 0 or points[:, 0].max() > header.Columns or points[:, 1].max() > header.Rows:
         raise TableError(
             f"marks: mark {quote_cell(str(mark['mark_id']))} of image {quote_cell(str(mark['image_id']))} reaches "
-            "beyond the image, which DICOM does not allow (take it out, or correct it)"
+            "beyond the image, which DICOM does not allow (remove or correct it)"
         )
     return points
 
 
 def exact_text(text: str, what: str, longest: int = LONGEST_ID) -> str:
-    """Text that DICOM keeps as it is: it drops trailing blanks, and readers trip over control characters."""
+    """Refuse text that DICOM changes: it drops trailing blanks, and programs fail on control characters."""
     if text != text.rstrip() or not text.isprintable() or len(text) > longest:
-        raise TableError(
-            f"the {what} id {quote_cell(text)} would not come back exactly from DICOM (choose another)"
-        )
+        raise TableError(f"the {what} id {quote_cell(text)} would be changed by DICOM (choose another)")
     return text
 
 
 def person_name(reader: str) -> str:
-    """Reader as a DICOM person name: for people to read; the id is kept elsewhere."""
+    """Reader as a DICOM person name, for people; the id is stored elsewhere."""
     plain = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in reader)
     return (" ".join(plain.split())[:60] or "Reader") + "^"
 
 
 def uid_of(*parts: str) -> str:
-    """UID that follows from texts: 2.25 and 128 bits of their SHA-256."""
+    """UID derived from texts: 2.25 and 128 bits of their SHA-256."""
     text = "\0".join(parts).encode("utf-8", "surrogatepass")
     return f"2.25.{int.from_bytes(hashlib.sha256(text).digest()[:16], 'big')}"
 
 
 def content_uid(document: Dataset) -> str:
-    """UID that follows from all that a document says, but for when and with what it was written."""
+    """UID derived from a document's content, without time and software of writing."""
     said = Dataset()
     for element in document:
         if element.keyword not in VOLATILE and element.tag.group != 2:
             said.add(element)
-    # Implicit little endian: lengths and values alone, whatever syntax the file has.
+    # Implicit little endian: only lengths and values, for any syntax of the file.
     buffer = DicomBytesIO()
     buffer.is_implicit_VR, buffer.is_little_endian = True, True
     with warnings.catch_warnings():
@@ -242,7 +239,7 @@ def content_uid(document: Dataset) -> str:
 
 
 def _leave_out_names(document: Dataset) -> None:
-    """Empty what the images' headers gave of patient and visit, and free text; what need not be there goes."""
+    """Empty the attributes of patient and visit from the images' headers, and free text; remove optional ones."""
 
     def leave_out(dataset: Dataset, element: Any) -> None:
         name = element.keyword
@@ -261,7 +258,7 @@ def _leave_out_names(document: Dataset) -> None:
 
 
 def write_document(document: Any, folder: Path, mode: int | None, *, anonymous: bool) -> Path:
-    """Give a document its identity and write it into a folder; one that is there with the same content stays."""
+    """Give a document its identity and write it to a folder; an existing one with the same content stays."""
     if anonymous:
         _leave_out_names(document)
     document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
@@ -271,11 +268,11 @@ def write_document(document: Any, folder: Path, mode: int | None, *, anonymous: 
     try:
         if path.is_file() and content_uid(dcmread(path)) == uid:
             return path
-    except Exception:  # whatever a damaged file makes pydicom raise, it is written again
+    except Exception:  # a damaged file is written again
         pass
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         document.save_as(buffer)
-    # The name is ours, so a link there is not the user's: it is not written through.
+    # A link of this name is not the user's and is not followed.
     return write_atomically(path, buffer.getvalue(), mode=mode, within=folder)

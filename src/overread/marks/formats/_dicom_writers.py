@@ -1,13 +1,13 @@
 """DICOM documents: Comprehensive SR of template TID 1500, and grayscale softcopy presentation states (GSPS).
 
-SR: one document for each reader and study. The image library lists every image that the reader read; a reader who
-marked nothing at all gets one group that says so. The reader's id is his login name, exactly; the mark's id
-is the tracking identifier. The document is complete and final, and nobody has verified it.
+SR: one document for each reader and study. The image library lists every image that the reader read; if the reader
+marked nothing, one group says so. The reader's id is the login name, exactly; the mark's id is the tracking identifier.
+The document is complete, final and unverified.
 
-GSPS: one state for each reader and image, which every viewer lays over the image: ellipses as graphic objects, beside
-each a line with its rank, label and probability, and in the corner whose marks they are, also where there are none.
-Text is for people; the exact label and confidence of a mark are the description of its graphic group, the mark's id is
-its tracking id, and the reader's id the content description.
+GSPS: one state for each reader and image, which viewers draw over the image: ellipses as graphic objects, each with a
+line with rank, label and probability, and in the corner the reader, also without marks. Text is for people; the exact
+label and confidence of a mark are the description of its graphic group, the mark's id is its tracking id, and the
+reader's id the content description.
 
 Positions are float32 (FL) and must lie within the image, as the standard wants.
 """
@@ -51,7 +51,7 @@ from overread.marks.formats.gsps import CONTENT_LABEL
 from overread.tables import quote_cell
 
 KNOWN_FINDINGS = {"Nodule": Code("27925004", "SCT", "Nodule"), "Mass": Code("4147007", "SCT", "Mass")}
-# Corner of the display where it stands whose marks these are; set by judgement.
+# Corner of the display with the reader's name; set by judgement.
 TITLE_BOX = (0.01, 0.01, 0.6, 0.05)
 
 
@@ -65,14 +65,14 @@ def write_sr(
     anonymous: bool = False,
     mode: int | None = None,
 ) -> list[Path]:
-    """Write the documents of a mark set into a folder, made if need be; return their paths.
+    """Write the documents of a mark set to a folder, created if needed; return their paths.
 
     Parameters
     ----------
     mark_set : MarkSet
         Its images table must have path (a DICOM image), mm_per_px_x and mm_per_px_y.
     folder : Path
-        Where the documents go.
+        Folder for the documents.
     images_folder : Path
         Folder that the paths of the images are relative to.
     geometry : {"ellipse", "polyline"}
@@ -81,12 +81,12 @@ def write_sr(
     observer : {"person", "device"}
         Whether the readers are people or programs.
     anonymous : bool
-        Leave out what names the patient and the visit: a document then belongs to its images by their UIDs alone.
+        Omit patient and visit; a document then refers to its images only by their UIDs.
     mode : int or None
-        Permissions of the files; None: as ``open`` gives them.
+        Permissions of the files; None: those that ``open`` gives.
     """
     if geometry not in ("ellipse", "polyline"):
-        raise UsageError(f"geometry {geometry!r}: there are ellipse and polyline")
+        raise UsageError(f"geometry {geometry!r}: give ellipse or polyline")
     sources = Sources.of(mark_set, images_folder)
     documents: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for image, reader in zip(mark_set.readings["image_id"], mark_set.readings["reader_id"], strict=True):
@@ -138,12 +138,12 @@ def _group_of(mark: Mapping[str, Any], sources: Sources, geometry: str) -> Any:
 
 
 def _finding_code(label: str) -> Code | None:
-    """Code a label: in SNOMED where it is one of ours, else privately, with the label as its meaning."""
+    """Code a label: in SNOMED if known, else privately, with the label as its meaning."""
     if not label:
         return None
     if label != label.strip() or len(label) > LONGEST_MEANING or "\\" in label or not label.isprintable():
         raise TableError(
-            f"marks: the label {quote_cell(label)} cannot be a code's meaning in DICOM (at most 64 characters)"
+            f"marks: the label {quote_cell(label)} is too long or unprintable for DICOM (at most 64 characters)"
         )
     digest = hashlib.sha256(label.encode()).hexdigest()[:12]
     return KNOWN_FINDINGS.get(label, Code(digest, "99OVERREAD", label))
@@ -187,14 +187,14 @@ def write_gsps(
     mode: int | None = None,
     ranked: bool = False,
 ) -> list[Path]:
-    """Write the presentation states of a mark set into a folder, made if need be; return their paths.
+    """Write the presentation states of a mark set to a folder, created if needed; return their paths.
 
     Parameters
     ----------
     mark_set : MarkSet
         Its images table must have path (a grey DICOM image), mm_per_px_x and mm_per_px_y.
     folder : Path
-        Where the states go.
+        Folder for the states.
     images_folder : Path
         Folder that the paths of the images are relative to.
     observer : {"person", "device"}
@@ -202,7 +202,7 @@ def write_gsps(
     anonymous : bool
         Whether the attributes of patient and visit are left empty.
     mode : int or None
-        Permissions of the files; None: as ``open`` gives them.
+        Permissions of the files; None: those that ``open`` gives.
     ranked : bool
         Whether the marks have a column ``rank``, whole numbers from 1 that differ within an image, to be written.
     """
@@ -225,7 +225,7 @@ def write_gsps(
 
 
 def _rank_marks(marks: pd.DataFrame) -> pd.Series[int]:
-    """Rank marks by falling confidence; equal ones and those without confidence in their order."""
+    """Rank marks by decreasing confidence; equal ones and those without confidence in their order."""
     confidence = marks["confidence"] if "confidence" in marks else pd.Series(math.nan, index=marks.index)
     return confidence.fillna(-math.inf).rank(method="first", ascending=False).astype(int)
 
@@ -272,12 +272,12 @@ def _state_of(reader: str, header: Dataset, drawn: Sequence[_Drawing], identity:
     """Presentation state of one reader's marks on one image."""
     if int(header.get("SamplesPerPixel", 1)) != 1:
         raise FormatError(
-            f"image {header.SOPInstanceUID}: in colour, which a grey presentation state cannot show"
+            f"image {header.SOPInstanceUID}: is in colour, which a grey presentation state cannot show"
         )
     header.SamplesPerPixel = 1
     count = "no marks" if not drawn else f"{len(drawn)} mark{'s' if len(drawn) > 1 else ''}"
     title = pr.TextObject(f"{reader}: {count}", "DISPLAY", bounding_box=TITLE_BOX, text_justification="LEFT")
-    # Groups stand in the order of their numbers, objects in that of the marks.
+    # Groups are in the order of their numbers, objects in that of the marks.
     groups = sorted((drawing.group for drawing in drawn), key=lambda group: group.graphic_group_id)
     layer = pr.GraphicLayer("MARKS", order=1, description="Marks")
     annotation = pr.GraphicAnnotation(
@@ -286,7 +286,7 @@ def _state_of(reader: str, header: Dataset, drawn: Sequence[_Drawing], identity:
         graphic_objects=[drawing.ellipse for drawing in drawn],
         text_objects=[title, *(drawing.text for drawing in drawn)],
     )
-    # MONOCHROME1 images are shown inverted, which a state must say itself (PS3.3 C.11.6).
+    # MONOCHROME1 images are shown inverted, which a state must state (PS3.3 C.11.6).
     inverse = str(header.get("PhotometricInterpretation", "")) == "MONOCHROME1"
     state = pr.GrayscaleSoftcopyPresentationState(
         referenced_images=[header],
@@ -303,5 +303,7 @@ def _state_of(reader: str, header: Dataset, drawn: Sequence[_Drawing], identity:
         ),
         **identity,
     )
-    state.BodyPartExamined = "CHEST"  # not one of a pair, so that the series needs no laterality (type 2C)
+    state.BodyPartExamined = (
+        "CHEST"  # not a paired body part, so that the series needs no laterality (type 2C)
+    )
     return state

@@ -1,6 +1,6 @@
-"""JSON from strangers: a wrong type or a missing member gives an error that names the place.
+"""Untrusted JSON: a wrong type or a missing member gives an error with its path.
 
-XML from strangers: no document types, no entities, bounded depth, bounded size.
+Untrusted XML: no document types, no entities, limited depth and size.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from overread.tables import parse_number, quote_cell
 
 @dataclass(frozen=True)
 class JsonNode:
-    """A JSON value that knows its place in the file.
+    """A JSON value with its path in the file.
 
     Parameters
     ----------
     value : object
-        What ``json`` gave.
+        Value from ``json``.
     place : str
         File and path, such as ``export.json: [3].annotations[0]``.
     """
@@ -46,7 +46,7 @@ class JsonNode:
         return isinstance(self.value, dict) and key in self.value
 
     def get(self, key: str) -> JsonNode | None:
-        """Member, or None where it is absent or null."""
+        """Member, or None if it is absent or null."""
         return self[key] if key in self.mapping() and self.value[key] is not None else None
 
     def mapping(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class JsonNode:
             yield JsonNode(value, f"{self.place}[{index}]")
 
     def number(self) -> float:
-        """Value as a finite number; true and "1" are none."""
+        """Value as a finite number; true and "1" are refused."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self._misfit("a number")
         return float(self.value)
@@ -82,14 +82,14 @@ class JsonNode:
             type(None): "null",
         }
         found = kinds.get(type(self.value), quote_cell(str(self.value)))
-        return FormatError(f"{self.place}: {found} where {wanted} belongs")
+        return FormatError(f"{self.place}: {found} instead of {wanted}")
 
     def identifier(self) -> str:
         """Value as an id: text, or a whole number written as text."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return str(self.value)
         if not self.text():
-            raise FormatError(f"{self.place}: an empty id")
+            raise FormatError(f"{self.place}: the id is empty")
         return self.text()
 
 
@@ -100,7 +100,7 @@ def read_node(path: Path) -> JsonNode:
 
 LARGEST_FILE = 1 << 29
 DEEPEST = 100
-# A document type that only names itself declares nothing; DIARETDB1 has one. Any other stays for the parser to refuse.
+# A document type with only a name is harmless; DIARETDB1 has one. The parser refuses any other.
 PLAIN_DOCTYPE = re.compile(rb"\A(\s*<\?xml[^>]*\?>)?\s*<!DOCTYPE\s+[\w:.-]+\s*>")
 
 
@@ -113,11 +113,11 @@ def files_of(path: Path, ending: str) -> list[Path]:
 
 
 def read_xml(path: Path, roots: Sequence[str] = (), what: str = "") -> Element:
-    """Read an XML file and return its root, which has one of the names, if any, that files of a format have."""
+    """Read an XML file and return its root, which must have one of the names, if given."""
     content = read_capped(
         path,
         LARGEST_FILE,
-        lambda _: FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of XML; split the export"),
+        lambda _: FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of XML. Split the export."),
     )
     depth = 0
     root: Element | None = None
@@ -130,19 +130,21 @@ def read_xml(path: Path, roots: Sequence[str] = (), what: str = "") -> Element:
             if depth > DEEPEST:
                 raise FormatError(f"{path}: nested deeper than {DEEPEST} elements")
     except DefusedXmlException as error:
-        raise FormatError(f"{path}: declares a document type or entities, which are refused") from error
+        raise FormatError(f"{path}: declares a document type or entities, which are not allowed") from error
     except (ParseError, ValueError, LookupError) as error:
         raise error if isinstance(error, FormatError) else FormatError(f"{path}: not XML: {error}") from error
     if root is None:
-        raise FormatError(f"{path}: not XML: no element")
+        raise FormatError(f"{path}: not XML: it has no element")
     if roots and local_name(root) not in roots:
         wanted = " or ".join(f"<{name}>" for name in roots)
-        raise FormatError(f"{path}: the root is <{local_name(root)}>, not {wanted}: no {what} file")
+        raise FormatError(
+            f"{path}: the root is <{local_name(root)}>, not {wanted}: this is not a {what} file"
+        )
     return root
 
 
 def without_doctype(content: bytes) -> bytes:
-    """Blank out a document type that declares nothing, lines kept for messages."""
+    """Blank out a harmless document type; line numbers stay."""
     found = PLAIN_DOCTYPE.match(content)
     if found is None:
         return content
@@ -157,12 +159,12 @@ def local_name(element: Element) -> str:
 
 
 def children(element: Element, name: str) -> Iterator[Element]:
-    """Children of a name, whatever their namespace."""
+    """Children with a name, in any namespace."""
     return (child for child in element if local_name(child) == name)
 
 
 def attribute(element: Element, name: str, place: str) -> str:
-    """Attribute that must be there."""
+    """Return a required attribute."""
     value = element.get(name)
     if value is None:
         raise FormatError(f"{place}: <{local_name(element)}> lacks the attribute {name}")
@@ -170,7 +172,7 @@ def attribute(element: Element, name: str, place: str) -> str:
 
 
 def child_text(element: Element, name: str) -> str | None:
-    """Text of a child, whatever its namespace, or None."""
+    """Text of a child in any namespace, or None."""
     return next(((child.text or "").strip() for child in children(element, name)), None)
 
 

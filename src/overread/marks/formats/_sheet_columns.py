@@ -1,6 +1,6 @@
-"""Which column of a spreadsheet is what, by its name: words of seven languages, and the unit behind the name.
+"""Meaning of a spreadsheet's columns by name: words of seven languages, and the unit after the name.
 
-Only names that are obvious are known. Two columns that may be the same thing are a doubt, never a silent choice.
+Only obvious names are recognized. Two columns with the same meaning are reported as ambiguous.
 """
 
 import re
@@ -67,7 +67,7 @@ UNITS = {word: unit for unit, words in UNIT_WORDS.items() for word in words.spli
 
 @dataclass(frozen=True)
 class GuessedColumns:
-    """Column of each role, the unit that its name states if any, and in words what might be meant otherwise."""
+    """Column of each role, its unit if named, and descriptions of ambiguous columns."""
 
     columns: dict[str, str]
     units: dict[str, str]
@@ -75,7 +75,7 @@ class GuessedColumns:
 
 
 def guess_columns(header: Sequence[str], given: dict[str, str] | None = None) -> GuessedColumns:
-    """Guess what the columns are; those that are given are not guessed."""
+    """Guess the meaning of the columns that are not given."""
     columns = dict(given or {})
     doubts = []
     free = [name for name in header if name not in columns.values()]
@@ -84,7 +84,7 @@ def guess_columns(header: Sequence[str], given: dict[str, str] | None = None) ->
         if role is None or role in (given or {}):
             continue
         if role in columns:
-            doubts.append(f"{role} may be {columns[role]!r} or {name!r} (say --columns {role}=...)")
+            doubts.append(f"{role} may be {columns[role]!r} or {name!r} (give --columns {role}=...)")
         else:
             columns[role] = name
     units = {role: unit for role, name in columns.items() if (unit := _split_unit(name)[1])}
@@ -93,7 +93,7 @@ def guess_columns(header: Sequence[str], given: dict[str, str] | None = None) ->
 
 
 def _split_unit(name: str) -> tuple[str, str]:
-    """Word of a column's name, and the unit behind it: ``"Breite (px)"`` gives ``("breite", "px")``."""
+    """Word of a column's name, and the unit after it: ``"Breite (px)"`` gives ``("breite", "px")``."""
     plain = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode().lower()
     parts = [part for part in re.split(r"[^a-z0-9%]+", plain.replace("%", " percent ")) if part]
     if len(parts) > 1 and parts[-1] in UNITS:
@@ -112,7 +112,7 @@ def parse_columns(text: str, header: Sequence[str], place: str) -> dict[str, str
         found = next((column for column in header if column.casefold() == name.casefold()), None)
         if found is None:
             raise UsageError(
-                f"--columns {role}={name}: {place} has no such column; it has {', '.join(header)}"
+                f"--columns {role}={name}: {place} has no such column; its columns are {', '.join(header)}"
             )
         given[role] = found
     return given

@@ -1,22 +1,20 @@
 """COCO: boxes ``[x, y, width, height]`` in pixels from the image's top-left corner.
 
-Pixel (0, 0) covers [0, 1] x [0, 1]. A box becomes the ellipse that fills it. COCO has no reader: either a key
-of each annotation names it (``rad_id``, ``annotator``), or the whole file is one reader's. COCO has no
-readings either: where the file is one reader's, he read every image that it lists; otherwise the images need
-a key that lists their readers.
+Pixel (0, 0) covers [0, 1] x [0, 1]. A box becomes its inscribed ellipse. COCO has no reader: either a key of each
+annotation names the reader (``rad_id``, ``annotator``), or the file is by one reader. COCO has no readings either: one
+reader read every image that the file lists; otherwise the images need a key with their readers.
 
-Boxes in the JSON files of other detectors: COCO, MONAI and nnDetection.
+The module also reads boxes of other detectors: COCO, MONAI and nnDetection.
 
 Facts of the formats, each from the tool's own source:
 
 - COCO results: a list of ``{"image_id", "category_id", "bbox": [x, y, width, height], "score"}`` in px,
   (x, y) the top-left corner. COCO ground truth: ``{"images": [{"id", ...}], "annotations": [{"image_id",
   "bbox", ...}]}``.
-- MONAI: entries ``{"image": path, "box": [[...]], "label": [...], "score": [...]}``, one for every image
-  that was read, in a list of their own (bundles; there the scores are "label_scores") or under one key
-  such as
-  "validation" (tutorials). The file says neither how a box is written nor its unit.
-- nnDetection keeps pickles, which are never opened here. Its ``nndet_boxes2nii`` writes ``CASE_boxes.json``:
+- MONAI: entries ``{"image": path, "box": [[...]], "label": [...], "score": [...]}``, one for every image that was read,
+in a separate list (bundles; there the scores are "label_scores") or under one key
+  such as "validation" (tutorials). The file states neither the meaning of a box's numbers nor their unit.
+- nnDetection keeps pickles, which Overread never opens. Its ``nndet_boxes2nii`` writes ``CASE_boxes.json``:
   ``{"1": {"score", "label", "box"}}``, cut at its ``--threshold`` and rounded to whole px. A dump of a
   pickle is ``{"pred_boxes", "pred_scores", "pred_labels"}``, alone (the file is named
   ``CASE_boxes.json``) or one per case. Boxes are (axis 0, axis 1, axis 0, axis 1, axis 2, axis 2) of the
@@ -56,17 +54,17 @@ def read(
     spacings : Spacings
         Millimetres per pixel.
     reader : str
-        Whose file it is, where it is one reader's.
+        Reader of the file, if it is by one reader.
     reader_key, readings_key : str
-        Otherwise: key of an annotation that names its reader, and key of an image that lists all who read it.
+        Otherwise: key of an annotation with its reader, and key of an image with all its readers.
     derive_readings : bool
-        Without ``readings_key``, take each reader to have read just the images that he marked.
+        Without ``readings_key``, assume that each reader read only the images that they marked.
     """
     if (reader is None) == (reader_key is None):
-        raise UsageError("COCO tells no reader: name the reader of the file, or the key that names him")
+        raise UsageError("COCO files do not state the reader: give --reader NAME=FILE, or --reader-key")
     if reader_key is not None and readings_key is None and not derive_readings:
         raise UsageError(
-            f"{path}: {WHO_READ}; here also --readings-key, the key of an image that lists its readers"
+            f"{path}: {WHO_READ}; here also --readings-key, the key of an image with its readers"
         )
     root = read_node(path)
     builder = MarkSetBuilder(str(path), spacings or Spacings())
@@ -77,7 +75,7 @@ def read(
     for image in root["images"].items():
         number = image["id"].identifier()
         if number in files:
-            raise FormatError(f"{image.place}.id: {quote_cell(number)} is there twice")
+            raise FormatError(f"{image.place}.id: {quote_cell(number)} occurs twice")
         files[number] = image["file_name"].identifier()
         _read_image(builder, image, reader, readings_key)
     for annotation in root["annotations"].items():
@@ -104,7 +102,7 @@ EMPTY = JsonNode([], "")
 
 
 def _ellipse_of(box: JsonNode) -> DrawnEllipse:
-    """Return the ellipse that fills a box."""
+    """Return the inscribed ellipse of a box."""
     numbers = [node.number() for node in box.items()]
     if len(numbers) != 4:
         raise FormatError(f"{box.place}: {len(numbers)} numbers instead of x, y, width, height")
@@ -115,11 +113,11 @@ def _ellipse_of(box: JsonNode) -> DrawnEllipse:
 def _read_image(
     builder: MarkSetBuilder, image: JsonNode, reader: str | None, readings_key: str | None
 ) -> None:
-    """Note an image under its file name, and its readings."""
+    """Add an image under its file name, and its readings."""
     name = image["file_name"].identifier()
     sizes = [node.number() if (node := image.get(key)) else math.nan for key in ("width", "height")]
     if name in builder.images:
-        raise FormatError(f"{image.place}.file_name: {quote_cell(name)} is there twice")
+        raise FormatError(f"{image.place}.file_name: {quote_cell(name)} occurs twice")
     builder.add_image(name, path=name, width=sizes[0], height=sizes[1])
     listed = image[readings_key].items() if readings_key and not reader else ()
     for one in [reader] if reader else [node.identifier() for node in listed]:
@@ -136,7 +134,7 @@ ENDINGS = (".json", ".nii.gz", ".nii", *IMAGE_ENDINGS, ".mha", ".mhd", ".npy")
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One box: corners in the file's unit, its image, and where it stands in the file."""
+    """One box: corners in the file's unit, its image, and its path in the file."""
 
     image_id: str
     corners: tuple[float, float, float, float]
@@ -149,7 +147,7 @@ class Box:
 class BoxFile:
     """All boxes of a file.
 
-    ``images`` names every image that was read, also those without boxes; None where the format cannot say.
+    ``images`` lists every image that was read, also without boxes; None if the format cannot state it.
     """
 
     path: Path
@@ -161,17 +159,17 @@ class BoxFile:
 def read_box_file(
     path: str | Path, format: JsonFormat | None = None, *, box_mode: BoxMode | None = None
 ) -> BoxFile:
-    """Read the boxes of a JSON file; ``format`` None takes the one whose structure the file has."""
+    """Read the boxes of a JSON file; ``format`` None recognizes the structure."""
     file = Path(path)
     if file.suffix.lower() in (".pkl", ".pickle"):
-        raise FormatError(f"{file}: pickles can run programs and are never opened; write the boxes as JSON")
+        raise FormatError(f"{file}: pickles can run code and are never opened. Write the boxes as JSON.")
     try:
         root = read_node(file)
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror or error}") from error
     kind = format or _recognize_format(root.value, file)
     if kind not in get_args(JsonFormat):
-        raise FormatError(f"{file}: unknown format {kind!r}; one of {', '.join(get_args(JsonFormat))}")
+        raise FormatError(f"{file}: unknown format {kind!r}; give one of {', '.join(get_args(JsonFormat))}")
     if kind == "coco":
         found = _coco_boxes(root, file)
     else:
@@ -181,13 +179,13 @@ def read_box_file(
         raise FormatError(f"{file}: image {twice[:60]!r} is listed twice")
     if len(found.boxes) > MAX_BOXES:
         raise FormatError(
-            f"{file}: {len(found.boxes):,} boxes, more than {MAX_BOXES:,}; drop those with the lowest scores"
+            f"{file}: {len(found.boxes):,} boxes, more than {MAX_BOXES:,}. Remove those with the lowest scores."
         )
     return found
 
 
 def _recognize_format(data: Any, path: Path) -> JsonFormat:
-    """Format whose structure a file has."""
+    """Recognize the format of a file."""
     first = data[0] if isinstance(data, list) and data else data
     keys = first.keys() if isinstance(first, dict) else set()
     if isinstance(data, list) and keys & {"bbox", "box"}:
@@ -201,7 +199,7 @@ def _recognize_format(data: Any, path: Path) -> JsonFormat:
         if any(isinstance(part, list) for part in data.values()):
             return "monai"
     raise FormatError(
-        f"{path}: neither COCO nor MONAI nor nnDetection detections; name the format, or use CSV "
+        f"{path}: not recognized as COCO, MONAI or nnDetection detections. Give the format, or use CSV "
         "(docs/how-to/your_detector.md)"
     )
 
@@ -213,7 +211,7 @@ def _coco_boxes(root: JsonNode, path: Path) -> BoxFile:
     boxes = []
     for entry in (root["annotations"] if is_truth else root).items():
         if (crowd := entry.get("iscrowd")) and crowd.value:
-            raise FormatError(f"{entry.place}: a crowd region is no lesion; remove it from the file")
+            raise FormatError(f"{entry.place}: a crowd region is not a lesion. Remove it from the file.")
         image_id, box = entry["image_id"].identifier(), corners(entry["bbox"], "xywh")
         score = entry["score"].number() if "score" in entry else None
         boxes.append(Box(image_id, box, score, str(entry.mapping().get("category_id", "")), entry.place))
@@ -224,7 +222,7 @@ def _monai_boxes(root: JsonNode, path: Path, box_mode: BoxMode | None) -> BoxFil
     """Boxes of a MONAI result file; the image is named by its file name without folder and ending."""
     if box_mode is None:
         raise FormatError(
-            f"{path}: a MONAI file does not say how a box is written; give the box mode: "
+            f"{path}: a MONAI file does not state how a box is written. Give the box mode: "
             "xyxy (MONAI's standard), xxyy, xywh or ccwh"
         )
     images: list[str] = []
@@ -288,7 +286,9 @@ def corners(box: JsonNode, mode: BoxMode) -> tuple[float, float, float, float]:
         hint = "; boxes in 3-D cannot be compared with marks on a radiograph" if len(values) == 6 else ""
         raise FormatError(f"{box.place}: a box has 4 numbers, not {len(values)}{hint}")
     if mode not in get_args(BoxMode):
-        raise FormatError(f"{box.place}: unknown box mode {mode!r}; one of {', '.join(get_args(BoxMode))}")
+        raise FormatError(
+            f"{box.place}: unknown box mode {mode!r}; give one of {', '.join(get_args(BoxMode))}"
+        )
     a, b, c, d = values
     written = {
         "xyxy": (a, b, c, d),
@@ -320,7 +320,7 @@ def _require_sides(found: tuple[float, float, float, float], place: str) -> tupl
     """Corners of a box with positive sides."""
     x_min, y_min, x_max, y_max = found
     if not (x_max > x_min and y_max > y_min):
-        raise FormatError(f"{place}: sides {x_max - x_min:g} x {y_max - y_min:g}; is the box mode right?")
+        raise FormatError(f"{place}: sides {x_max - x_min:g} x {y_max - y_min:g}; is the box mode correct?")
     return found
 
 

@@ -1,11 +1,10 @@
 """CVAT for images 1.1: XML, one file for each reader.
 
-Pixels, two decimals; (0, 0) is the image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1].
-``rotation`` is in degrees, clockwise on screen, about the centre, and is left out when it is 0. The file does
-not tell who drew, so the reader is the user's to name. An ``<image>`` without shapes is a reading without
-marks. Boxes and polygons count only where they are asked for; masks, points and lines never do. What is left out is
-counted, and an image that holds nothing else is no reading without marks. A shape's attribute ``confidence`` or
-``certainty`` is the mark's confidence, on the scale that it has.
+Pixels, two decimals; (0, 0) is the image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]. ``rotation`` is in
+degrees, clockwise on screen, about the centre, and is left out when it is 0. The file does not state the reader, so the
+user names them. An ``<image>`` without shapes is a reading without marks. Boxes and polygons are imported only on
+request; masks, points and lines never. Skipped shapes are counted, and an image with nothing else is not a reading
+without marks. A shape's attribute ``confidence`` or ``certainty`` is the mark's confidence, on its scale.
 """
 
 from pathlib import Path
@@ -36,19 +35,19 @@ def read(
     path : Path
         ``annotations.xml`` of a CVAT job or task.
     reader : str
-        Who drew it.
+        The reader.
     spacings : Spacings
-        Millimetres per pixel, which the export does not tell.
+        Millimetres per pixel, which the export does not state.
     boxes : bool
-        Whether boxes count as marks, as the ellipses that fill them.
+        Whether to import boxes as their inscribed ellipses.
     polygons : {"ellipse"}
-        Whether polygons count, as the ellipses of the same moments.
+        Whether to import polygons, as the ellipses with the same moments.
     """
     if polygons not in (None, "ellipse"):
-        raise UsageError(f"--polygons {polygons}: polygons become an ellipse, or are left out")
+        raise UsageError(f"--polygons {polygons}: give ellipse, or omit the option to skip polygons")
     root = read_xml(path, ["annotations"], "CVAT for images")
     if any(local_name(child) == "track" for child in root):
-        raise FormatError(f"{path}: holds tracks (CVAT for video); export it as CVAT for images 1.1")
+        raise FormatError(f"{path}: contains tracks (CVAT for video). Export it as CVAT for images 1.1.")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     taken = {"ellipse", *(["box"] if boxes else []), *(["polygon"] if polygons else [])}
     for image in root:
@@ -58,13 +57,15 @@ def read(
 
 
 def _read_image(builder: MarkSetBuilder, image: Element, reader: str, taken: set[str]) -> None:
-    """Note an image, its reading and its shapes."""
+    """Add an image, its reading and its shapes."""
     name = attribute(image, "name", builder.source)
     place = f"image {name!r}"
     where = f"{builder.source}, {place}"
     width, height = (number_in(attribute(image, key, where), key, where) for key in ("width", "height"))
     if name in builder.images:
-        raise FormatError(f"{where}: is there twice (two tasks with one file name? export them one by one)")
+        raise FormatError(
+            f"{where}: occurs twice (if two tasks have the same file name, export them separately)"
+        )
     shapes = {number: shape for number, shape in enumerate(image) if local_name(shape) != "tag"}
     others = [kind for kind in map(local_name, shapes.values()) if kind not in taken]
     if builder.leave_out(others, name, reader, all_shapes=len(shapes)):
@@ -90,7 +91,7 @@ def _read_image(builder: MarkSetBuilder, image: Element, reader: str, taken: set
 
 
 def _ellipse_of(shape: Element, where: str) -> DrawnEllipse:
-    """Return an ellipse, that which fills a box, or that of the moments of a polygon."""
+    """Return an ellipse, the inscribed one of a box, or that of the moments of a polygon."""
 
     def number(name: str) -> float:
         return number_in(attribute(shape, name, where), name, where)
@@ -109,5 +110,5 @@ def _outline_of(text: str, where: str) -> NDArray[np.float64]:
     """Points of ``x,y;x,y;...``."""
     pairs = [part.split(",") for part in text.split(";")]
     if any(len(pair) != 2 for pair in pairs):
-        raise FormatError(f"{where}: the points are not x,y;x,y;...")
+        raise FormatError(f"{where}: the points are not of the form x,y;x,y;...")
     return np.array([[number_in(cell, "points", where) for cell in pair] for pair in pairs])

@@ -1,10 +1,10 @@
 """DIARETDB1's XML: one file for each image and expert; circles, ellipses with an angle, polygons.
 
 Pixels; (0, 0) is the image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]. ``<angle>`` is in degrees,
-counterclockwise on screen (its sign is not documented; pairs of an ellipse and another expert's polygon say so). A
-polygon becomes the ellipse of the same moments. The expert is the two digits before ``_plain`` in the file's name,
-or is named by the user. A file without markings is a reading without marks. The confidence High is 1, Medium 0.75
-(more than a half), Low 0.25 (less than a half).
+counterclockwise on screen (the sign is not documented; it follows from pairs of an ellipse and another expert's
+polygon). A polygon becomes the ellipse with the same moments. The reader is the two digits before ``_plain`` in the
+file's name, or is given by the user. A file without markings is a reading without marks. The confidence High is 1,
+Medium 0.75 (more than a half), Low 0.25 (less than a half).
 """
 
 import re
@@ -34,25 +34,25 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
     spacings : Spacings
         Millimetres per pixel.
     reader : str
-        Who drew it, where the file's name does not tell.
+        The reader, if the file name does not contain it.
     """
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     for file in files_of(path, ".xml"):
-        # Of each reading that is there twice, as in the original, the plain file is the one without a DTD.
+        # Of repeated readings, as in the original data, the plain file is the one without a DTD.
         if file == path or not file.with_name(f"{file.stem}_plain.xml").exists():
             _read_file(builder, file, reader)
     return builder.build()
 
 
 def _read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
-    """Note one expert's reading of one image."""
+    """Add one expert's reading of one image."""
     root = read_xml(file, ["imgannotooldata"], "DIARETDB1")
     markings = [element for element in root.iter() if local_name(element) == "marking"]
     parts = FILE_NAME.match(file.stem)
     who = reader or (str(int(parts["reader"])) if parts else "")
     if not who:
         raise FormatError(
-            f"{file}: the name does not tell the expert (as in image001_01_plain.xml); give --reader"
+            f"{file}: the name does not contain the expert (as in image001_01_plain.xml). Give --reader."
         )
     image_id = child_text(root, "imagename") or (parts["image"] if parts else file.stem)
     if image_id not in builder.images:
@@ -65,7 +65,7 @@ def _read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
             raise FormatError(f"{place}: no circle, ellipse or polygon")
         confidence = (child_text(marking, "confidencelevel") or "").lower()
         if confidence not in CONFIDENCES:
-            raise FormatError(f"{place}: the confidence {confidence!r} is none of High, Medium, Low")
+            raise FormatError(f"{place}: the confidence {confidence!r} is not High, Medium or Low")
         builder.add_mark(
             image_id,
             who,
@@ -96,6 +96,6 @@ def _point_of(element: Element, place: str) -> tuple[float, float]:
     """Point of ``<coords2d>x,y</coords2d>``."""
     parts = (element.text or "").split(",")
     if len(parts) != 2:
-        raise FormatError(f"{place}: coords2d {element.text!r} is no pair x,y")
+        raise FormatError(f"{place}: coords2d {element.text!r} is not a pair x,y")
     x, y = (number_in(part.strip(), "coords2d", place) for part in parts)
     return x, y

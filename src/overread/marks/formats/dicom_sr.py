@@ -1,15 +1,14 @@
 """DICOM Comprehensive SR, template TID 1500: reading.
 
-Positions are (column, row) in pixels; the top-left corner of the first pixel is (0, 0), its other corner (1,
-1) (PS3.3 C.18.6), which is our convention. Coordinates (SCOORD) of type ELLIPSE (end points of the major, then of the
+Positions are (column, row) in pixels; the top-left corner of the first pixel is (0, 0), its other corner (1, 1) (PS3.3
+C.18.6), which is Overread's convention. Coordinates (SCOORD) of type ELLIPSE (end points of the major, then of the
 minor axis), CIRCLE or closed POLYLINE at any depth below a measurement group are marks: those of the group's image
-region, and those that a measurement is inferred from, as OHIF and Cornerstone write them. Lines and points beside such
-a shape measure it. A group without such a shape is refused, unless it says that nothing was found, and so is a document
-without groups or with shapes outside them: none of these is a reading without marks.
-The observer of the document is the reader: the login name where
-it is there, since it is plain text, else the name. The images of the image library, those that a group names as its
-source and those under a shape are readings, also where they have no mark. The image id is the SOP instance UID, unless
-an images table gives each id its ``sop_instance_uid``.
+region, and those that a measurement is inferred from, as OHIF and Cornerstone write them. Lines and points next to such
+a shape measure it. A group without such a shape is refused, unless it states that nothing was found, and so is a
+document without groups or with shapes outside them: none of these is a reading without marks. The observer of the
+document is the reader: the login name if present, else the name. The images of the image library, the sources of a
+group and those under a shape are readings, also without marks. The image id is the SOP instance UID, unless an images
+table gives each id its ``sop_instance_uid``.
 """
 
 import io
@@ -43,7 +42,7 @@ CERTAINTY = "111012"
 NOT_DETECTED = "260415000"  # SNOMED CT
 # Kinds that may measure another shape of the group, such as its diameter.
 MEASURES = ("POINT", "MULTIPOINT", "POLYLINE")
-# What dcmjs writes where nobody told it a name: all its readers would be one.
+# What dcmjs writes without a name: all its readers would be the same.
 UNKNOWN = "unknown^unknown"
 
 
@@ -55,9 +54,9 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
     path : Path
         The DICOM file.
     spacings : Spacings
-        Millimetres per pixel, which the document does not tell.
+        Millimetres per pixel, which the document does not state.
     reader : str
-        Whose document it is, in place of the observer that it names.
+        The reader, instead of the document's observer.
     """
     with open_document(path, SR_CLASSES, "structured report", "does not follow TID 1500") as document:
         builder = MarkSetBuilder(str(path), spacings or Spacings())
@@ -67,11 +66,11 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
 
 @contextmanager
 def open_document(path: Path, classes: Container[str], what: str, fault: str) -> Iterator[Dataset]:
-    """Read a document of some SOP classes, and turn what its values make go wrong inside into a `FormatError`."""
+    """Read a document of some SOP classes, and turn errors caused by its values into a `FormatError`."""
     with _without_remarks():
         document = read_dicom(path)
         if str(document.get("SOPClassUID", "")) not in classes:
-            raise FormatError(f"{path}: a DICOM file, but no {what}")
+            raise FormatError(f"{path}: a DICOM file, but not a {what}")
         try:
             yield document
         except OverreadError:
@@ -82,7 +81,7 @@ def open_document(path: Path, classes: Container[str], what: str, fault: str) ->
 
 @contextmanager
 def _without_remarks() -> Iterator[None]:
-    """Keep pydicom from remarking on values that break their type: what matters here raises."""
+    """Silence pydicom's warnings on invalid values; relevant ones raise errors here."""
     logger = logging.getLogger("pydicom")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -95,10 +94,10 @@ def _without_remarks() -> Iterator[None]:
 
 
 class _WholeReads(io.BytesIO):
-    """Bytes of a file that refuse a read past their end, where pydicom would take what is left."""
+    """Bytes of a file that refuse a read past their end, which pydicom would truncate."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read ``size`` bytes or raise; at the very end, an element's head may be asked for in vain."""
+        """Read ``size`` bytes or raise; reading an element's head at the very end is allowed."""
         data = super().read(size)
         if size is not None and len(data) < size and (data or size != ELEMENT_HEAD):
             raise EOFError("the file ends in the middle of an element")
@@ -106,9 +105,9 @@ class _WholeReads(io.BytesIO):
 
 
 def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
-    """Read a DICOM file; whatever goes wrong becomes one typed error.
+    """Read a DICOM file; any failure becomes one typed error.
 
-    From memory, an element that claims 4 GB reads what is there; from a file it would allocate first.
+    In memory, an element that claims 4 GB reads only the existing bytes; from a file it would be allocated first.
     """
     try:
         if headers_only:
@@ -132,7 +131,7 @@ def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
 
 
 def items(dataset: Dataset, name: str) -> Iterator[Dataset]:
-    """Items of a sequence; none where it is missing."""
+    """Items of a sequence; empty if it is missing."""
     return iter(dataset.get(name, None) or ())
 
 
@@ -151,12 +150,12 @@ def _concept(item: Dataset) -> str:
 
 
 def _children(item: Dataset, code: str) -> Iterator[Dataset]:
-    """Children of an item that bear a code."""
+    """Children of an item with a code."""
     return (child for child in items(item, "ContentSequence") if _concept(child) == code)
 
 
 def _read_document(builder: MarkSetBuilder, document: Dataset, reader: str | None) -> None:
-    """Note the document's images, their reading by its observer, and its marks."""
+    """Add the document's images, their reading by its observer, and its marks."""
     who = reader or _observer(document, builder.source)
     names = builder.spacings.instances
     patient = str(document.get("PatientID", "") or "")
@@ -168,18 +167,18 @@ def _read_document(builder: MarkSetBuilder, document: Dataset, reader: str | Non
     groups = [item for item in _walk(document) if _concept(item) == GROUP]
     if not groups:
         raise FormatError(
-            f"{builder.source}: no measurement group, so that it does not tell whether anything was found"
+            f"{builder.source}: no measurement group, so it does not state whether anything was found"
         )
     if any(item.get("ValueType", "") in ("SCOORD", "SCOORD3D") for item in _walk_group(document)):
         raise FormatError(
-            f"{builder.source}: holds a shape outside the measurement groups, which cannot be read as a mark (put it "
-            "into a measurement group)"
+            f"{builder.source}: has a shape outside the measurement groups, which cannot be imported (put it "
+            "in a measurement group)"
         )
     identifiers = Counter(_text_of(group, TRACKING) for group in groups)
     for number, group in enumerate(groups, start=1):
         place = f"measurement group {number}"
         named = _text_of(group, TRACKING)
-        # Cornerstone gives all marks of a tool one identifier: then the UID tells them apart.
+        # Cornerstone gives all marks of a tool one identifier; then the UID distinguishes them.
         mark_id = (named if identifiers[named] == 1 else "") or _text_of(group, TRACKING_UID) or place
         shapes = _shapes_of(group, names, f"{builder.source}, {place}")
         for index, (image_id, shape) in enumerate(shapes):
@@ -195,7 +194,7 @@ def _read_document(builder: MarkSetBuilder, document: Dataset, reader: str | Non
 
 
 def _observer(document: Dataset, source: str) -> str:
-    """Who made the observations; a document by nobody is refused."""
+    """Return the observer; a document without one is refused."""
     found = {_concept(item): item for item in reversed([*items(document, "ContentSequence")])}
     for code, attribute in (
         (LOGIN, "TextValue"),
@@ -206,7 +205,7 @@ def _observer(document: Dataset, source: str) -> str:
         name = str(found[code].get(attribute, "") or "") if code in found else ""
         if name and name != UNKNOWN:
             return name
-    raise FormatError(f"{source}: names no observer, so there is no reader (give --reader NAME={source})")
+    raise FormatError(f"{source}: has no observer, so the reader is unknown (give --reader NAME={source})")
 
 
 def image_of(item: Dataset, names: dict[str, str]) -> str:
@@ -216,7 +215,7 @@ def image_of(item: Dataset, names: dict[str, str]) -> str:
 
 
 def _shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[str, DrawnEllipse]]:
-    """Image and ellipse of each shape below a group, each once; none only where it says that nothing was found."""
+    """Image and ellipse of each shape below a group, each once; empty only if it states that nothing was found."""
     found: dict[tuple[str, str, tuple[float, ...]], DrawnEllipse] = {}
     refused: FormatError | None = None
     for item in _walk_group(group):
@@ -236,14 +235,14 @@ def _shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[
         raise FormatError(f"{refused} (draw it as an ellipse, a circle or a closed outline)") from refused
     if not found and NOT_DETECTED not in _codes_of(group, FINDING, "CodeValue"):
         raise FormatError(
-            f"{where}: holds no shape, and does not say that nothing was found (leave the group out, or draw an "
+            f"{where}: has no shape, and does not state that nothing was found (remove the group, or draw an "
             "ellipse, a circle or a closed outline)"
         )
     return [(image_id, shape) for (image_id, _, _), shape in found.items()]
 
 
 def _walk_group(item: Dataset) -> Iterator[Dataset]:
-    """Content items below a group, or a document, but those of groups inside it."""
+    """Content items below a group or document, without those of nested groups."""
     for child in items(item, "ContentSequence"):
         if _concept(child) != GROUP:
             yield child
@@ -258,7 +257,7 @@ def _image_under(region: Dataset, names: dict[str, str], where: str) -> str:
         if "ReferencedSOPSequence" in item
     ]
     if len(images) != 1:
-        raise FormatError(f"{where}: the region belongs to {len(images)} images instead of one")
+        raise FormatError(f"{where}: the region refers to {len(images)} images instead of one")
     return images[0]
 
 
@@ -277,7 +276,7 @@ def shape_of(region: Dataset, where: str) -> DrawnEllipse:
     if kind == "POLYLINE" and len(points) >= 4 and np.array_equal(points[0], points[-1]):
         return ellipse_of_outline(points[:-1])
     raise FormatError(
-        f"{where}: a region of type {kind} with {len(points)} points is no ellipse, no circle and no closed outline"
+        f"{where}: a region of type {kind} with {len(points)} points is not an ellipse, a circle or a closed outline"
     )
 
 
@@ -298,7 +297,7 @@ def _codes_of(group: Dataset, name: str, attribute: str) -> list[str]:
 
 
 def _certainty_of(group: Dataset) -> float:
-    """Certainty of the finding, where it is measured."""
+    """Certainty of the finding, if measured."""
     for item in _children(group, CERTAINTY):
         for value in items(item, "MeasuredValueSequence"):
             exact = value.get("FloatingPointValue", None)

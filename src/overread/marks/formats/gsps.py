@@ -1,11 +1,11 @@
 """DICOM grayscale softcopy presentation states (GSPS): reading.
 
-Positions are (column, row) in pixels; the top-left corner of the first pixel is (0, 0) (PS3.3 C.10.5), which is our
-convention. Each graphic object of type ELLIPSE, CIRCLE or closed POLYLINE in units of pixels is a mark. In states that
-Overread wrote, the content description is the reader's id; in others the creator's name is the reader. Every image
-that a state refers to is a reading, also where it has no mark; but an image on which nothing lies except text, compound
-graphics or an overlay is refused, because they may be marks. The image id is the SOP instance UID, unless an images
-table gives each id its ``sop_instance_uid``.
+Positions are (column, row) in pixels; the top-left corner of the first pixel is (0, 0) (PS3.3 C.10.5), which is
+Overread's convention. Each graphic object of type ELLIPSE, CIRCLE or closed POLYLINE in units of pixels is a mark. In
+states that Overread wrote, the content description is the reader's id; in others the creator's name is the reader.
+Every image that a state refers to is a reading, also without marks; but an image with only text, compound graphics or
+an overlay is refused, because these may be marks. The image id is the SOP instance UID, unless an images table gives
+each id its ``sop_instance_uid``.
 """
 
 import math
@@ -22,7 +22,7 @@ from overread.marks.formats.dicom_sr import image_of, items, open_document, shap
 from overread.tables import quote_cell
 
 GSPS_CLASS = "1.2.840.10008.5.1.4.1.1.11.1"
-# Says that a state is ours, so that its content description is a reader's id.
+# Marks a state written by Overread, whose content description is a reader's id.
 CONTENT_LABEL = "OVERREAD"
 
 
@@ -34,7 +34,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
     path : Path
         The DICOM file.
     spacings : Spacings
-        Millimetres per pixel, which the state does not tell.
+        Millimetres per pixel, which the state does not record.
     """
     what, fault = "grayscale presentation state", "cannot be understood"
     with open_document(path, (GSPS_CLASS,), what, fault) as state:
@@ -44,7 +44,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
 
 
 def _read_state(builder: MarkSetBuilder, state: Dataset) -> None:
-    """Note the state's images, their reading by its creator, and its marks."""
+    """Add the state's images, their reading by its creator, and its marks."""
     reader = _reader_of(state, builder.source)
     names = builder.spacings.instances
     patient = str(state.get("PatientID", "") or "")
@@ -71,13 +71,13 @@ def _read_state(builder: MarkSetBuilder, state: Dataset) -> None:
     for image_id, kind in unread.items():
         if image_id not in builder.mark_ids:
             raise FormatError(
-                f"{builder.source}: nothing but {kind} lies on image {quote_cell(image_id)}, which is not read (draw "
+                f"{builder.source}: image {quote_cell(image_id)} has only {kind}, which is not imported (draw "
                 "an ellipse, a circle or a closed outline)"
             )
 
 
 def _other_drawing(annotation: Dataset) -> str:
-    """Word for what an annotation draws on the image besides graphic objects, if anything: captions lie elsewhere."""
+    """Name of other drawings of an annotation on the image, if any; captions do not count."""
     if any(
         str(item.get("CompoundGraphicUnits", "")) != "DISPLAY"
         for item in items(annotation, "CompoundGraphicSequence")
@@ -91,11 +91,11 @@ def _other_drawing(annotation: Dataset) -> str:
 
 
 def _reader_of(state: Dataset, source: str) -> str:
-    """Who drew the marks; a state by nobody is refused."""
+    """Return the creator; a state without one is refused."""
     ours = str(state.get("ContentLabel", "")) == CONTENT_LABEL
     reader = str(state.get("ContentDescription" if ours else "ContentCreatorName", "") or "")
     if not reader:
-        raise FormatError(f"{source}: names no creator, so there is no reader")
+        raise FormatError(f"{source}: has no creator, so the reader is unknown")
     return reader
 
 
@@ -107,11 +107,11 @@ def _add_object(
     groups: dict[int, str],
     place: str,
 ) -> None:
-    """Note a graphic object as a mark."""
+    """Add a graphic object as a mark."""
     if str(drawn.GraphicAnnotationUnits) != "PIXEL":
-        raise FormatError(f"{builder.source}, {place}: lies on the display, not on the image")
+        raise FormatError(f"{builder.source}, {place}: is drawn on the display, not on the image")
     if len(images) != 1:
-        raise FormatError(f"{builder.source}, {place}: belongs to {len(images)} images instead of one")
+        raise FormatError(f"{builder.source}, {place}: refers to {len(images)} images instead of one")
     shape = shape_of(drawn, f"{builder.source}, {place}")
     is_ours = str(drawn.get("TrackingUID", "")) != ""
     said = _exact_words(groups.get(int(drawn.get("GraphicGroupID", 0) or 0), "")) if is_ours else {}
@@ -128,7 +128,7 @@ def _add_object(
 
 
 def _exact_words(description: str) -> dict[str, Any]:
-    """Label and confidence that our writer left in a group's description; nothing where it has other words."""
+    """Label and confidence in a group's description, as Overread writes it; empty for other texts."""
     try:
         said = parse_json(description.encode(), "the description")
     except FormatError:

@@ -1,16 +1,15 @@
 """Label Studio: JSON and JSON-MIN in, JSON out.
 
-Lengths are percent: x and radiusX of the image's width, y and radiusY of its height; (x, y) is the ellipse's
-centre (so the editor draws it, though its documentation says "top left corner"). 0 and 100 are the image's
-edges, so pixel (0, 0) covers [0, 1] x [0, 1] px as in our own convention. ``rotation`` is in degrees,
-clockwise on screen, in square pixels of the screen: percent are turned into pixels before anything is
-rotated. ``completed_by`` is the reader. An annotation without regions is a reading without marks; a cancelled
-one or a draft is not a reading. Regions of an image that was rotated in the editor are refused; JSON-MIN does not tell
-the rotation, so that its regions are refused unless the user says that none was rotated. A rectangle becomes its
-inscribed ellipse only where it is asked for; what is left out is counted, and an annotation of nothing else is no
-reading. What further controls say of a region stands in results of their own, with the region's id and shape: they are
-one mark. A number or rating whose control is named ``confidence`` or ``certainty`` is its confidence, on the scale that
-it has.
+Lengths are percent: x and radiusX of the image's width, y and radiusY of its height; (x, y) is the ellipse's centre (so
+the editor draws it, though its documentation says "top left corner"). 0 and 100 are the image's edges, so pixel (0, 0)
+covers [0, 1] x [0, 1] px as in Overread's convention. ``rotation`` is in degrees, clockwise on screen, in square pixels
+of the screen: percent are turned into pixels before anything is rotated. ``completed_by`` is the reader. An annotation
+without regions is a reading without marks; a cancelled one or a draft is not a reading. Regions of an image that was
+rotated in the editor are refused; JSON-MIN does not record the rotation, so its regions are refused unless the user
+states that none was rotated. A rectangle becomes its inscribed ellipse only on request. Skipped shapes are counted, and
+an annotation with nothing else is not a reading. Further controls of a region have separate results with the region's
+id and shape, which form one mark. A number or rating whose control is named ``confidence`` or ``certainty`` is its
+confidence, on its scale.
 """
 
 import json
@@ -41,17 +40,17 @@ from overread.tables import quote_cell
 NOBODY = "tasks without annotations"
 CANCELLED = "cancelled annotations"
 DRAFTS = "drafts"
-UNTIED = "confidences that JSON-MIN does not tie to a region (export as JSON)"
+UNTIED = "confidences that JSON-MIN does not link to a region (export as JSON)"
 REPEATED = "further annotations of a member on the same image (kept, as one reading with the marks of all)"
 
 
-# What says where a region lies; results of one region repeat it.
+# Keys of a region's position, which all results of the region repeat.
 PLACE = ("x", "y", "radiusX", "radiusY", "width", "height", "rotation", "points", "rle", "vertices")
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A region: the value of its shape with its labels, its result, and what else was said of it, by control."""
+    """A region: the value of its shape with its labels, its result, and values of other controls."""
 
     value: JsonNode
     region: JsonNode
@@ -59,7 +58,7 @@ class _Drawn:
 
 
 def _gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[_Drawn]:
-    """Put results of one region together: what names the region, its control, its value, and the result itself."""
+    """Combine the results of one region."""
     found: dict[str, _Drawn] = {}
     for position, (name, control, value, region) in enumerate(parts):
         known = found.get(name, _Drawn(value, region, {}))
@@ -78,12 +77,12 @@ def _gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[_Drawn
 
 
 def _place_of(value: JsonNode) -> dict[str, Any]:
-    """Members of a value that say where its region lies."""
+    """Members of a value with the region's position."""
     return {name: value.value[name] for name in PLACE if name in value}
 
 
 def _frame_of(region: JsonNode) -> list[Any]:
-    """Size and rotation of the image that a region lies in, as far as the result tells them."""
+    """Size and rotation of a region's image, as far as the result states them."""
     return [region.value.get(name) for name in ("original_width", "original_height", "image_rotation")]
 
 
@@ -104,11 +103,11 @@ def read(
     spacings : Spacings
         Millimetres per pixel, which the export does not tell.
     image_key : str
-        Member of a task's data whose value becomes the image id, exactly as it stands.
+        Key of a task's data whose value becomes the image id, unchanged.
     boxes : bool
-        Whether rectangles count as marks, as the ellipses that fill them.
+        Whether to import rectangles as their inscribed ellipses.
     not_rotated : bool
-        Whether no image was rotated in the editor, which JSON-MIN does not tell.
+        Whether no image was rotated in the editor, which JSON-MIN does not record.
     """
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     tasks = list(read_node(path).items())
@@ -124,7 +123,7 @@ def read(
 
 
 def _read_task(task: JsonNode, image_key: str, builder: MarkSetBuilder, *, boxes: bool) -> None:
-    """Read a task with all its annotations; an image that nobody read is left out."""
+    """Read a task with all its annotations; an image without a reading is skipped."""
     data = task["data"]
     image_id = data[image_key].identifier()
     annotations = list(task["annotations"].items())
@@ -150,12 +149,12 @@ def _read_task(task: JsonNode, image_key: str, builder: MarkSetBuilder, *, boxes
         )
         name, reader = annotation["id"].identifier(), _reader_of(annotation["completed_by"])
         _add_reading(builder, image_id, data.get("image"), reader, name, drawn, boxes=boxes)
-    # Now that the other annotations of the task are noted.
+    # After the other annotations of the task.
     builder.left_out |= cancelled - {*builder.readings}
 
 
 def _leave_out_drafts(builder: MarkSetBuilder, tasks: Iterable[JsonNode], image_key: str) -> None:
-    """Keep out readings that were begun and not submitted; a draft that does not tell its member may be anyone's."""
+    """Skip readings that were not submitted; a draft without a member may be anyone's."""
     readers = {reader for _, reader in builder.readings}
     for task in tasks:
         drafts = task.get("drafts")
@@ -169,13 +168,13 @@ def _leave_out_drafts(builder: MarkSetBuilder, tasks: Iterable[JsonNode], image_
 
 
 def _members_of(draft: JsonNode) -> set[str]:
-    """Names that the member who made a draft may go by; ``created_username`` ends in the member's number."""
+    """Possible names of the member who made a draft; ``created_username`` ends in the member's number."""
     told = draft.value if isinstance(draft.value, dict) else {}
     return {str(told.get("user", "")), str(told.get("created_username", "")).rpartition(", ")[2]} - {""}
 
 
 def _shape_name(value: JsonNode) -> str:
-    """Word for a shape that does not count."""
+    """Name of a skipped shape."""
     if "points" in value or "vertices" in value:
         return "polygon shape"
     if "rle" in value:
@@ -190,7 +189,7 @@ def _read_minimal_task(
     members = []
     for key, value in task.mapping().items():
         if isinstance(value, list):
-            # The same shape again is another region in the same control, the same region in another one.
+            # A repeated shape is another region in the same control, and the same region in another control.
             seen: Counter[str] = Counter()
             for member in JsonNode(value, f"{task.place}.{key}").items():
                 place = json.dumps(_place_of(member), sort_keys=True)
@@ -203,8 +202,8 @@ def _read_minimal_task(
     reader, drawn = _reader_of(task["annotator"]), _gather(members)
     if not not_rotated and any(_is_region(part.value, boxes=boxes) for part in drawn):
         raise FormatError(
-            f"{task.place}: JSON-MIN does not tell whether an image was rotated in the editor, and its marks would lie "
-            "elsewhere (export as JSON, or say --not-rotated if none was)"
+            f"{task.place}: JSON-MIN does not record whether an image was rotated in the editor, and marks would be "
+            "misplaced (export as JSON, or give --not-rotated if none was)"
         )
     _add_reading(builder, image_id, task.get("image"), reader, name, drawn, boxes=boxes)
 
@@ -219,9 +218,9 @@ def _add_reading(
     *,
     boxes: bool,
 ) -> None:
-    """Note a reading, with the size of its image where a region tells it, and its marks.
+    """Add a reading, with the size of its image if a region states it, and its marks.
 
-    Where there are only shapes that do not count, it is left out.
+    A reading with only skipped shapes is skipped.
     """
     regions = [part for part in drawn if _is_region(part.value, boxes=boxes)]
     kinds = [_shape_name(part.value) for part in drawn if _is_other_shape(part.value, boxes=boxes)]
@@ -232,7 +231,7 @@ def _add_reading(
     for rotation in filter(None, (part.region.get("image_rotation") for part in regions)):
         if rotation.number() % 360 != 0:
             raise FormatError(
-                f"{rotation.place}: the image was rotated in the editor (turn it back and export again)"
+                f"{rotation.place}: the image was rotated in the editor (rotate it back and export again)"
             )
     sizes = {
         (part.region["original_width"].number(), part.region["original_height"].number()) for part in regions
@@ -243,7 +242,7 @@ def _add_reading(
     builder.add_image(image_id, path=path.text() if path else "", width=width, height=height)
     builder.add_reading(image_id, reader)
     for number, part in enumerate(regions):
-        # The id of the region; prefixed where another annotation of the image has it too, or where it has none.
+        # The id of the region, prefixed if another annotation of the image has it too, or if it is missing.
         named = part.region.get("id")
         mark_id = named.identifier() if named else str(number)
         if not named or mark_id in builder.mark_ids[image_id]:
@@ -260,12 +259,12 @@ def _add_reading(
 
 
 def _is_region(value: JsonNode, *, boxes: bool) -> bool:
-    """Whether a value holds an ellipse, or a rectangle where those count."""
+    """Whether a value is an ellipse, or a rectangle if these are imported."""
     return "radiusX" in value or (boxes and "width" in value and "x" in value)
 
 
 def _is_other_shape(value: JsonNode, *, boxes: bool) -> bool:
-    """Whether a value holds a shape that does not count: a rectangle, a polygon or a brush, but no choice or text."""
+    """Whether a value is a skipped shape: a rectangle, a polygon or a brush, but not a choice or text."""
     shapes = ("x", "points", "rle", "vertices")
     return not _is_region(value, boxes=boxes) and any(name in value for name in shapes)
 
@@ -279,14 +278,14 @@ def _ellipse_of(value: JsonNode, width: float, height: float) -> DrawnEllipse:
     if "radiusX" in value:
         semi_axes = value["radiusX"].number() * per_x, value["radiusY"].number() * per_y
         return DrawnEllipse((x, y), semi_axes, angle)
-    # A rectangle turns about its top-left corner, which (x, y) is.
+    # A rectangle rotates about its top-left corner (x, y).
     a, b = value["width"].number() * per_x / 2, value["height"].number() * per_y / 2
     cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     return DrawnEllipse((x + a * cos - b * sin, y + a * sin + b * cos), (a, b), angle)
 
 
 def _label_of(value: JsonNode) -> str:
-    """First label of a region; a second one is refused, since a mark has one."""
+    """First label of a region; a second one is refused, because a mark has one."""
     for key in ("ellipselabels", "rectanglelabels", "labels"):
         if key in value:
             labels = [label.text() for label in value[key].items()]
@@ -297,7 +296,7 @@ def _label_of(value: JsonNode) -> str:
 
 
 def _reader_of(node: JsonNode) -> str:
-    """Reader as an id; where the export writes an object, its id."""
+    """Reader as an id; if the export has an object, its id."""
     return node["id"].identifier() if isinstance(node.value, dict) else node.identifier()
 
 
@@ -316,9 +315,9 @@ def write(
     path : Path
         The JSON file.
     url : str
-        Address of an image, in which ``{path}`` stands for its path, or its id where it has none.
+        Address of an image, in which ``{path}`` stands for its path, or its id if it has none.
     members : mapping
-        Email, or number, of the member that each reader is; without it, the reader's id is taken for one.
+        Email or number of each reader's account; by default the reader's id.
     """
     images = {row["image_id"]: row for row in records(mark_set.images)}
     marks = dict(tuple(mark_set.marks.groupby(["image_id", "reader_id"], sort=False)))
@@ -342,7 +341,7 @@ def write(
 
 
 def labelling_config(labels: Sequence[str], *, confidence: bool = False) -> str:
-    """Labelling interface whose names are those of the tasks that `write` writes, with a field for the confidence."""
+    """Labelling interface with the names that `write` uses, and a field for the confidence."""
     number = '<Number name="confidence" toName="image" perRegion="true" step="0.01"/>' if confidence else ""
     rows = "".join(f"<Label value={quoteattr(label)}/>" for label in labels or ["Nodule"])
     return (
@@ -352,7 +351,7 @@ def labelling_config(labels: Sequence[str], *, confidence: bool = False) -> str:
 
 
 def _member(reader_id: str) -> int | dict[str, str]:
-    """Reader as Label Studio names its members: by number, or by an object with an email."""
+    """Reader as a member of Label Studio: a number, or an object with an email."""
     if reader_id.isascii() and reader_id.isdigit() and str(int(reader_id)) == reader_id:
         return int(reader_id)
     return {"id": reader_id, "email": reader_id}

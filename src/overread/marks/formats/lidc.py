@@ -1,22 +1,20 @@
 """LIDC-IDRI XML: outlines on CT, points on chest radiographs.
 
-Coordinates are pixel indices; index k covers [k, k + 1] px, so a point is taken at k + 0.5. On CT
-(``LidcReadMessage``) a nodule outlined in several slices becomes one ellipse in the coronal plane (see
-`overread.marks.formats.lidc`); nodules under 3 mm, which have one point and no characteristics, and
-non-nodules are left out. On radiographs (``IdriReadMessage``) each reader was asked about each nodule and
-gave a point with a confidence: 1 means not seen and is no mark, 2 and 3 are marks, circles of a radius that
-the user gives.
+Coordinates are pixel indices; index k covers [k, k + 1] px, so a point is taken at k + 0.5. On CT (``LidcReadMessage``)
+a nodule outlined in several slices becomes one ellipse in the coronal plane (see `overread.marks.formats.lidc`);
+nodules under 3 mm, which have one point and no characteristics, and non-nodules are left out. On radiographs
+(``IdriReadMessage``) each reader was asked about each nodule and gave a point with a confidence: 1 means not seen,
+without a mark; 2 and 3 are marks, circles of a radius that the user gives.
 
-Every reading session is a reading. Readers are anonymous and their order means nothing from case to case, so
-a reader id holds within its image only. A radiograph's file without sessions gives no reading.
+Every reading session is a reading. Readers are anonymous and their order varies between cases, so a reader id is valid
+only within its image. A radiograph's file without sessions gives no reading.
 
-CT outlines of a nodule as one ellipse in the coronal plane, in which a chest radiograph would show it.
+CT outlines of a nodule become one ellipse in the coronal plane, the view of a chest radiograph.
 
-In each slice, the outline covers the columns from its first to its last pixel, both whole, over the slice's
-height. The silhouette of the nodule is the union of these rectangles, and its mark the ellipse of the same
-first and second moments: semi-axes 2 sqrt(eigenvalue) of the covariance. x runs along the image's columns
-from the left edge of the first; y runs down, so y = -z, where z grows towards the head. Pixel k covers [k, k
-+ 1].
+In each slice, the outline covers the columns from its first to its last pixel, both whole, over the slice's height. The
+silhouette of the nodule is the union of these rectangles, and its mark the ellipse with the same first and second
+moments: semi-axes 2 sqrt(eigenvalue) of the covariance. x runs along the image's columns from the left edge of the
+first; y runs down, so y = -z, where z grows towards the head. Pixel k covers [k, k + 1].
 """
 
 from dataclasses import dataclass
@@ -88,11 +86,11 @@ def read(
     path : Path
         A ``LidcReadMessage`` or an ``IdriReadMessage``.
     spacings : Spacings
-        Millimetres per pixel, which the file does not tell.
+        Millimetres per pixel, which the file does not state.
     slice_mm : float
-        Distance between CT slices, which the file does not tell either. Needed for CT.
+        Distance between CT slices, which the file does not state either. Needed for CT.
     radius_mm : float
-        Radius of the circle that a point becomes. Needed for radiographs.
+        Radius of the circle for a point. Needed for radiographs.
     """
     root = read_xml(path, ["LidcReadMessage", "IdriReadMessage"], "LIDC-IDRI")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
@@ -104,7 +102,7 @@ def read(
 
 
 def _header_text(root: Element, name: str, source: str) -> str:
-    """Text of a member of the header, which must be there."""
+    """Text of a required member of the header."""
     for header in children(root, "ResponseHeader"):
         if text := child_text(header, name):
             return text
@@ -112,9 +110,11 @@ def _header_text(root: Element, name: str, source: str) -> str:
 
 
 def _read_ct(builder: MarkSetBuilder, root: Element, slice_mm: float | None) -> None:
-    """Note a CT case: the series is the image, each session a reading, each outlined nodule a mark."""
+    """Add a CT case: the series is the image, each session a reading, each outlined nodule a mark."""
     if slice_mm is None or not slice_mm > 0:
-        raise FormatError(f"{builder.source}: CT outlines: give slice_mm, the distance between slices in mm")
+        raise FormatError(
+            f"{builder.source}: contains CT outlines. Give slice_mm (--slice-mm), the distance between slices in mm."
+        )
     image_id = _header_text(root, "SeriesInstanceUid", builder.source)
     mm_per_px, _ = _spacing_of(builder, image_id)
     builder.add_image(image_id)
@@ -137,7 +137,7 @@ def _spacing_of(builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
 
 
 def _extents_of(nodule: Element, where: str) -> list[SliceExtent]:
-    """Outlines of a nodule, without those of holes, and without single points beside true outlines."""
+    """Outlines of a nodule, without holes, and without single points next to outlines."""
     outlines = [
         _outline(roi, where) for roi in children(nodule, "roi") if child_text(roi, "inclusion") == "TRUE"
     ]
@@ -156,7 +156,7 @@ def _outline(roi: Element, where: str) -> tuple[SliceExtent, int]:
 
 
 def _read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | None) -> None:
-    """Note a radiograph: the series is the image, each session a reading, each nodule seen a mark."""
+    """Add a radiograph: the series is the image, each session a reading, each nodule seen a mark."""
     sessions = list(children(root, "CXRreadingSession"))
     if not sessions:
         return
@@ -170,12 +170,12 @@ def _read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | 
             where = f"{builder.source}, session {number}, nodule {name!r}"
             traits = next(children(nodule, "characteristics"), None)
             if traits is None:
-                raise FormatError(f"{where}: no characteristics, so no confidence")
+                raise FormatError(f"{where}: no characteristics, so the confidence is unknown")
             confidence = number_in(child_text(traits, "confidence"), "confidence", where)
             if confidence == NOT_SEEN:
                 continue
             if radius_mm is None or not radius_mm > 0:
-                raise FormatError(f"{where}: a point has no size: give radius_mm")
+                raise FormatError(f"{where}: a point has no size. Give radius_mm (--radius-mm).")
             spacing = _spacing_of(builder, image_id)
             edges = (edge for roi in children(nodule, "roi") for edge in children(roi, "edgeMap"))
             for point, edge in enumerate(edges):

@@ -1,7 +1,7 @@
-"""Our own tables: a folder of marks, readings and images, as CSV or Parquet.
+"""Overread's tables: a folder of marks, readings and images, as CSV or Parquet.
 
-Lengths are from the image's top-left corner, in mm, px or percent as their names tell (`overread.tables._units`). On
-import the axes are put in order and the angle into [0, 180); nothing else changes.
+Lengths are from the image's top-left corner, in mm, px or percent by their names (`overread.tables._units`). On import
+the axes are sorted and the angle is brought to [0, 180); nothing else changes.
 """
 
 from pathlib import Path
@@ -15,14 +15,14 @@ from overread.tables import name_lengths, unit_of
 
 
 def read(path: Path, *, derive_readings: bool = False) -> MarkSet:
-    """Read a folder of tables, or the folder in which a marks table stands.
+    """Read a folder of tables, or the folder of a marks table.
 
     Parameters
     ----------
     path : Path
         The folder, or its ``marks.csv`` or ``marks.parquet``.
     derive_readings : bool
-        Where there is no readings table, take a reader to have read just the images that he marked.
+        Without a readings table, assume that each reader read only the images that they marked.
     """
     if path.is_file() and path.stem != "marks":
         raise FormatError(f"{path}: give the folder of the tables, or its marks.csv or marks.parquet")
@@ -34,5 +34,5 @@ def read(path: Path, *, derive_readings: bool = False) -> MarkSet:
 
 
 def write(mark_set: MarkSet, path: Path, *, ending: str = "csv", overwrite: bool = False) -> list[Path]:
-    """Write the three tables into a folder."""
+    """Write the three tables to a folder."""
     return write_folder(mark_set, path, ending=ending, overwrite=overwrite)

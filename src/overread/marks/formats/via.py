@@ -2,9 +2,9 @@
 
 Pixels; (0, 0) is the image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]. An ellipse is ``cx, cy, rx, ry``
 and ``theta`` in radians, clockwise on screen, as the canvas draws it. A circle is an ellipse; rectangles and polygons
-count only where they are asked for, points and lines never do, and what is left out is counted. The file does not
-tell who drew: it is one reader's. Every image of the file is a reading. A region's attribute ``confidence`` or
-``certainty`` is the mark's confidence, on the scale that it has; the label is the first text of the others.
+are imported only on request, points and lines never; skipped shapes are counted. The file does not state the reader: it
+is by one reader. Every image of the file is a reading. A region's attribute ``confidence`` or ``certainty`` is the
+mark's confidence, on its scale; the label is the first text of the others.
 """
 
 import json
@@ -48,13 +48,13 @@ def read(
     path : Path
         A project (``via_project.json``) or annotations exported as JSON.
     reader : str
-        Who drew it.
+        The reader.
     spacings : Spacings
         Millimetres per pixel.
     boxes : bool
-        Whether rectangles count, as the ellipses that fill them.
+        Whether to import rectangles as their inscribed ellipses.
     polygons : {"ellipse"}
-        Whether polygons count, as the ellipses of the same moments.
+        Whether to import polygons, as the ellipses with the same moments.
     """
     root = read_node(path)
     entries = root.get(METADATA) or root
@@ -72,7 +72,7 @@ def _read_image(
     boxes: bool,
     polygons: bool,
 ) -> None:
-    """Note one image, its reading and its regions."""
+    """Add one image, its reading and its regions."""
     name = entry["filename"].identifier()
     regions = entry["regions"]
     members = (
@@ -109,7 +109,7 @@ def _read_image(
 
 
 def _shape_of(shape: JsonNode, *, boxes: bool, polygons: bool) -> DrawnEllipse | None:
-    """Ellipse of a region in pixels; None where its kind does not count."""
+    """Ellipse of a region in pixels; None if its kind is skipped."""
 
     def number(name: str) -> float:
         return shape[name].number()
@@ -144,14 +144,14 @@ def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[P
     path : Path
         The JSON file.
     reader : str
-        Whose marks; needed where there are several readers.
+        The reader whose marks are written; needed if there are several.
     """
     readers = list(dict.fromkeys(mark_set.readings["reader_id"]))
     if reader is None and len(readers) > 1:
-        raise UsageError(f"via holds one reader's marks; name one with --reader: {', '.join(readers)}")
+        raise UsageError(f"via files hold one reader's marks. Choose one with --reader: {', '.join(readers)}")
     chosen = reader if reader is not None else next(iter(readers), "")
     if chosen not in readers:
-        raise UsageError(f"--reader {chosen}: there are {', '.join(readers)}")
+        raise UsageError(f"--reader {chosen}: the readers are {', '.join(readers)}")
     images = {row["image_id"]: row for row in records(mark_set.images)}
     marks = dict(iter(mark_set.marks.groupby(["image_id", "reader_id"], sort=False)))
     entries = {}
@@ -181,7 +181,7 @@ def _regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[
         shape = dict(zip(("cx", "cy", "rx", "ry", "theta"), ellipse, strict=True))
         said = {"label": mark["label"]} if mark.get("label") else {}
         if not math.isnan(sure := float(mark.get("confidence", math.nan))):
-            said["confidence"] = repr(sure)  # VIA keeps what is typed as text
+            said["confidence"] = repr(sure)  # VIA stores typed values as text
         yield {
             "shape_attributes": {"name": "ellipse", **shape, "theta": math.radians(shape["theta"])},
             "region_attributes": said,

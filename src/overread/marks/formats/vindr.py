@@ -1,8 +1,7 @@
-"""VinDr-CXR: one row for each box of each reader, and a "No finding" row where a reader saw nothing.
+"""VinDr-CXR: one row per box and reader, and a "No finding" row for a reading without marks.
 
-Columns image_id, class_name, class_id, rad_id, x_min, y_min, x_max, y_max in pixels, taken as edges: pixel
-(0, 0) covers [0, 1] x [0, 1]. A box becomes the ellipse that fills it. The file tells no spacing: it must be
-given.
+Columns image_id, class_name, class_id, rad_id, x_min, y_min, x_max, y_max in pixels, read as edges: pixel (0, 0) covers
+[0, 1] x [0, 1]. A box becomes its inscribed ellipse. The file does not state the pixel size, which must be given.
 """
 
 import gzip
@@ -34,7 +33,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
     cells = _read_gzipped(path) if path.suffix == ".gz" else read_cells(path)
     missing = [name for name in COLUMNS if name not in cells.header]
     if missing:
-        raise FormatError(f"{path}, row 1: no VinDr-CXR table: the column {', '.join(missing)} is missing")
+        raise FormatError(f"{path}, row 1: not a VinDr-CXR table: the column {', '.join(missing)} is missing")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     columns = [cells.column(name) for name in COLUMNS]
     for row, (image_id, label, reader, *corners) in enumerate(zip(*columns, strict=True), start=2):
@@ -47,7 +46,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
                 raise FormatError(f"{path}, row {row}: {error} is not a number") from error
             builder.add_mark(image_id, reader, f"row{row}", **box._asdict(), label=label, place=f"row {row}")
         elif any(corners):
-            raise FormatError(f"{path}, row {row}: a row of {NO_FINDING!r} with a box")
+            raise FormatError(f"{path}, row {row}: a row of {NO_FINDING!r} has a box")
     return builder.build()
 
 

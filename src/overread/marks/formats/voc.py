@@ -1,9 +1,8 @@
 """Pascal VOC: an XML file for each image, with boxes ``xmin, ymin, xmax, ymax`` in pixels.
 
-Taken as edges: pixel (0, 0) covers [0, 1] x [0, 1]. VOC's own files count pixels from 1 and include the last, most
-tools that write the format do not; the difference is at most a pixel. A box becomes the ellipse that fills it. The
-file does not tell who drew: a file or a folder of files is one reader's. A file without objects is a reading without
-marks.
+Numbers are edges: pixel (0, 0) covers [0, 1] x [0, 1]. The original VOC files count pixels from 1 and include the last;
+most tools do not. The difference is at most a pixel. A box becomes its inscribed ellipse. The file does not state the
+reader: a file or a folder of files is by one reader. A file without objects is a reading without marks.
 """
 
 from pathlib import Path
@@ -23,7 +22,7 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSe
     path : Path
         An XML file, or a folder of them.
     reader : str
-        Who drew it.
+        The reader.
     spacings : Spacings
         Millimetres per pixel.
     """
@@ -34,7 +33,7 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSe
 
 
 def _read_file(builder: MarkSetBuilder, file: Path, reader: str) -> None:
-    """Note one image, its reading and its boxes."""
+    """Add one image, its reading and its boxes."""
     root = read_xml(file, ["annotation"], "Pascal VOC")
     name = child_text(root, "filename") or file.stem
     size = next(children(root, "size"), None)
@@ -48,7 +47,7 @@ def _read_file(builder: MarkSetBuilder, file: Path, reader: str) -> None:
         place = f"{file}, object {number + 1}"
         box = next(children(element, "bndbox"), None)
         if box is None:
-            raise FormatError(f"{place}: no <bndbox>")
+            raise FormatError(f"{place}: <bndbox> is missing")
         sides = [number_in(child_text(box, side), side, place) for side in ("xmin", "ymin", "xmax", "ymax")]
         builder.add_mark(
             name,

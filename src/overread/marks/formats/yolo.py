@@ -1,7 +1,7 @@
 """YOLO: a text file for each image, a row for each box: class, centre x, centre y, width, height.
 
 All are fractions of the image's width and height; 0 and 1 are its edges, so that pixel (0, 0) covers [0, 1] x [0, 1]
-px. A box becomes the ellipse that fills it. Neither reader nor size of the image is told: a folder is one reader's, and
+px. A box becomes its inscribed ellipse. The file states neither reader nor image size: a folder is by one reader, and
 the sizes come from the images table. An empty file is a reading without marks. ``classes.txt`` names the classes.
 """
 
@@ -27,7 +27,7 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSe
     path : Path
         Folder of ``.txt`` files named after their images, or one such file.
     reader : str
-        Who drew it.
+        The reader.
     spacings : Spacings
         Images table with spacings and sizes.
     """
@@ -35,7 +35,7 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSe
     folder = path if path.is_dir() else path.parent
     files = [one for one in files_of(path, ".txt") if one == path or one.name != CLASSES]
     if not files:
-        raise FormatError(f"{path}: no .txt files but {CLASSES} in this folder")
+        raise FormatError(f"{path}: no .txt files except {CLASSES} in this folder")
     classes = _text_of(folder / CLASSES).splitlines() if (folder / CLASSES).is_file() else []
     builder = MarkSetBuilder(str(path), told)
     for file in files:
@@ -52,7 +52,7 @@ def _text_of(path: Path) -> str:
 
 
 def _read_file(builder: MarkSetBuilder, file: Path, reader: str, classes: list[str]) -> None:
-    """Note one image, its reading and its boxes."""
+    """Add one image, its reading and its boxes."""
     image_id = file.stem
     builder.add_image(image_id)
     builder.add_reading(image_id, reader)
@@ -65,12 +65,12 @@ def _read_file(builder: MarkSetBuilder, file: Path, reader: str, classes: list[s
         place = f"{file}, row {number}"
         if len(cells) != 5:
             raise FormatError(
-                f"{place}: {len(cells)} cells instead of class, x, y, width, height (polygons are not read)"
+                f"{place}: {len(cells)} cells instead of class, x, y, width, height (polygons are not imported)"
             )
         if math.isnan(width) and not builder.spacings.others_go:
             raise FormatError(
                 f"{place}: fractions need width_px and height_px of image {quote_cell(image_id)} in an images table "
-                "(overread init makes one; --images names another)"
+                "(overread init makes one; or give --images)"
             )
         try:
             x, y, across, down = map(parse_number, cells[1:])

@@ -1,4 +1,4 @@
-// Objects on which readers disagree: the place without and with each mark side by side, nobody's name, one decision.
+// Objects on which readers disagree: the region without and with each mark side by side, no names, one decision.
 
 import { get } from "./api.js";
 import { choice, html } from "./dom.js";
@@ -12,7 +12,7 @@ import { items, link, listHead } from "./worklist.js";
 
 const DECISIONS = [["lesion", "A finding", "1"], ["not", "Not a finding", "2"], ["unsure", "Cannot tell", "3"]];
 
-// Side of a crop in CSS pixels, and of the place that it shows in largest axes of the marks; by eye.
+// Side of a crop in CSS pixels, and side of the shown region in largest axes of the marks; by judgement.
 const CROP = 148;
 const AROUND = 4;
 
@@ -31,7 +31,7 @@ export class AdjudicationList {
       "a", { class: "button main start", href: `#/adjudicate/${next.object}` }, done ? "Continue" : "Start",
     );
     const far = objects.length ? `${done} of ${objects.length} objects decided`
-      : "There is nothing to decide: readers agree on every image that all of them have finished.";
+      : "There is nothing to decide: the readers agree on every image that all of them have finished.";
     const links = objects.map(({ object, position, state }) =>
       link(`#/adjudicate/${object}`, "Object", position, state, state === "done" ? "decided" : "open"));
     this.element.append(...listHead("Adjudication", far, done, objects.length, start), items(links));
@@ -55,7 +55,7 @@ export class AdjudicationScreen {
     this.bindings = this.keys();
     addEventListener("keydown", (event) => runKey(this.bindings, event), { signal: this.ending.signal });
     app.queue.addEventListener("refused", ({ detail }) => {
-      if (detail.row.item === id) app.toast(`Not taken: ${detail.error.message}`, "bad");
+      if (detail.row.item === id) app.toast(`Not saved: ${detail.error.message}`, "bad");
     }, { signal: this.ending.signal });
   }
 
@@ -67,9 +67,9 @@ export class AdjudicationScreen {
         key("Decision", [stroke], () => this.decide(value), words.toLowerCase())),
       key("Decision", ["g"], () => this.app.go("#/adjudicate"), "list of objects"),
       key("View", ["s"], () => this.toggle(), "show or hide the marks"),
-      key("View", ["j", "J"], (stroke) => this.next(stroke === "j" ? 1 : -1), "one mark after the other"),
+      key("View", ["j", "J"], (stroke) => this.next(stroke === "j" ? 1 : -1), "next, previous mark"),
       key("View", ["Escape"], () => this.single(null), "all marks"),
-      key("View", ["p"], () => this.near(), "the place"),
+      key("View", ["p"], () => this.near(), "zoom to the object"),
       ...viewKeys(viewer),
       key("View", ["?"], () => this.help(), "this help"),
     ];
@@ -110,7 +110,7 @@ export class AdjudicationScreen {
     );
   }
 
-  // The place, with room around the largest mark.
+  // The region of the object, with a margin around the largest mark.
   place() {
     const side = AROUND * 2 * Math.max(...this.marks.map(({ ellipse }) => Math.max(ellipse.rx, ellipse.ry)));
     const mean = (key) => this.marks.reduce((sum, { ellipse }) => sum + ellipse[key], 0) / this.marks.length;
@@ -143,7 +143,7 @@ export class AdjudicationScreen {
     this.overlay.show(hidden ? [] : this.marks.filter((mark) => !this.only || mark.id === this.only));
   }
 
-  /** One mark alone, "none" for the bare picture, null for all. */
+  /** Shows one mark, "none" for the picture without marks, null for all. */
   single(id) {
     this.only = id;
     this.shown = true;

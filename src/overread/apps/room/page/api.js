@@ -1,6 +1,6 @@
 // Talk with the server. Addresses are relative to the page, so that it works under any path behind a proxy.
 
-/** The server answered, but not with what was asked for. */
+/** The server answered with an error. */
 export class Refused extends Error {
   constructor(status, body, retryAfter) {
     super(body?.error ?? `the server answered ${status}`);
@@ -31,7 +31,7 @@ async function ask(path, options = {}) {
 async function readAnswer(response) {
   const body = await response.json().catch(() => null);
   if (response.ok) return body;
-  // A proxy speaks for a server that is gone: as good as no answer.
+  // A proxy answers for a server that is down; this counts as no answer.
   if ([502, 503, 504].includes(response.status)) throw new Unreachable("no connection to the server");
   throw new Refused(response.status, body, Number(response.headers.get("Retry-After")) || null);
 }
@@ -53,6 +53,6 @@ export async function getPixels(path) {
   try {
     return await response.arrayBuffer();
   } catch {
-    throw new Unreachable("the connection broke while the picture was coming");
+    throw new Unreachable("the connection broke while the picture was loading");
   }
 }

@@ -1,4 +1,4 @@
-// The page's frame: the way in, the screens, and what is always in sight.
+// The page's frame: entrance, screens, and the permanent header.
 
 import { AdjudicationList, AdjudicationScreen } from "./adjudication.js";
 import { Refused, Unreachable, get, send, useToken } from "./api.js";
@@ -13,13 +13,13 @@ import { WorklistScreen } from "./worklist.js";
 const CHIPS = { training: "training", second: "with the detector" };
 const HOMES = { reader: "#/", chair: "#/adjudicate", owner: "#/owner" };
 
-// How long a message stays, by eye.
+// How long a message stays; by judgement.
 const TOAST_MS = 6000;
 
-const BAD_LINK = "This link does not open the room. It may have been revoked, or only part of it was copied. "
+const BAD_LINK = "This link is not valid. It may have been revoked or copied incompletely. "
   + "Ask the owner of the study for a new one.";
 const NO_LINK = "Open the personal link that the owner of the study gave you. "
-  + "If you have worked here before, what you drew is kept.";
+  + "If you have worked here before, your marks are kept.";
 
 class App {
   constructor() {
@@ -39,7 +39,7 @@ class App {
     try {
       if (secret) {
         await send("POST", "enter", { secret });
-        // The secret goes from the address bar and from the history.
+        // The secret is removed from the address bar and the history.
         history.replaceState(null, "", location.pathname + location.search);
       }
       this.me = await get("me");
@@ -57,12 +57,12 @@ class App {
     addEventListener("beforeunload", (event) => {
       if (!this.queue.durable && this.queue.state.pending) event.preventDefault();
     });
-    // What an earlier visit left is sent before anything is shown.
+    // Pending changes of an earlier visit are sent before anything is shown.
     await this.queue.settle();
     await this.route();
   }
 
-  /** Whether this browser's session is still the same person's; a newer one of theirs is taken up. */
+  /** Whether this browser's session is still the same person's; a newer session of theirs is adopted. */
   async renew() {
     const now = await get("me").catch(() => null);
     if (!now || personOf(now) !== personOf(this.me)) return false;
@@ -127,7 +127,7 @@ class App {
     const chip = CHIPS[row?.kind] ? html("span", { class: "chip" }, CHIPS[row.kind]) : "";
     this.place.replaceChildren(words, chip);
     document.getElementById("help").hidden = !this.screen.help;
-    // Who opens an image by its address has no list yet.
+    // There is no list yet if an image was opened by its address.
     if (kind === "read" && !rows.length) {
       this.fetchWorklist().then(() => { if (this.worklist.length) this.tellPlace(kind, id); }).catch(() => {});
     }
@@ -138,7 +138,7 @@ class App {
     return this.worklist.find(({ item }) => item === id)?.kind === "second";
   }
 
-  /** First item that is not finished, after the given one if there is such, else from the start. */
+  /** First unfinished item after the given one, else the first unfinished item. */
   after(id) {
     const at = this.worklist.findIndex(({ item }) => item === id);
     const open = (row) => row.state !== "done" && row.item !== id;
@@ -164,7 +164,7 @@ class App {
     const { pending, online, ended, durable } = this.queue.state;
     const changes = `${pending} ${pending === 1 ? "change" : "changes"}`;
     const where = durable ? "kept in this browser" : "only in this window: do not close it";
-    const [kind, words] = ended ? ["bad", "Session ended: open your personal link again. Your changes are kept here."]
+    const [kind, words] = ended ? ["bad", "Session ended. Open your personal link again. Your changes are kept here."]
       : !online ? ["bad", `Offline – ${changes} ${where}`]
         : pending ? ["busy", `Saving ${changes}`] : ["good", "All saved"];
     if (this.saved.textContent !== words) this.saved.textContent = words;
@@ -186,8 +186,8 @@ class App {
       return;
     }
     const words = error instanceof Unreachable
-      ? "No connection to the server. What you have drawn is kept in this browser." : error.message;
-    this.main.replaceChildren(notice("This cannot be shown now", words, again, list));
+      ? "No connection to the server. Your marks are kept in this browser." : error.message;
+    this.main.replaceChildren(notice("This page cannot be shown now", words, again, list));
     if (error instanceof Unreachable) setTimeout(() => { if (again.isConnected) this.route(); }, 3000);
   }
 

@@ -1,4 +1,4 @@
-// Small builders of elements. Text is always text: nothing that a study or a person wrote is parsed as markup.
+// Small builders of elements. Text is never parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -27,7 +27,7 @@ export function svg(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Random uuid, also where `crypto.randomUUID` is missing: a page from another machine without TLS. */
+/** Random uuid, also if `crypto.randomUUID` is missing, as on a page without TLS from another machine. */
 export function uuid() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -36,7 +36,7 @@ export function uuid() {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** Whether key strokes belong to the element: a field to type in, or a slider that has its own arrows. */
+/** Whether the element takes key strokes: a field to type in, or a slider with arrow keys. */
 export function takesKeys(element) {
   return element instanceof HTMLElement && element.matches("input, select, textarea");
 }
@@ -55,11 +55,11 @@ export function choice(texts, chosen, none, attributes) {
   return fill(field, attributes, []);
 }
 
-/** Says something to a screen reader without showing it. */
+/** Announces a text to screen readers without showing it. */
 export function announce(text) {
   const place = document.getElementById("announcements");
   place.textContent = "";
-  // A change in the same turn would not be read out when the words are the same as before.
+  // A change in the same turn would not be read out if the text stays the same.
   setTimeout(() => { place.textContent = text; }, 50);
 }
 

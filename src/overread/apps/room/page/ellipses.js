@@ -4,7 +4,8 @@
 import { html, svg } from "./dom.js";
 import { depth, handles, rimDistance, sizeText, support } from "./geometry.js";
 
-// How near is on it, in CSS pixels: with a mouse by eye, with a finger half of the 44 px that touch targets take.
+// Distance in CSS pixels that counts as on the line: with a mouse by judgement, with a finger half of the 44 px of
+// touch targets.
 const NEAR = { mouse: 7, pen: 9, touch: 22 };
 
 // Distance of the rotating handle from the rim in CSS pixels.
@@ -27,7 +28,7 @@ export class Overlay {
     viewer.paintLens = (canvas, view) => this.paint(canvas, view);
   }
 
-  /** Shows these ellipses; those that were there before keep their elements, and so the focus. */
+  /** Shows these ellipses; existing ones keep their elements and so the focus. */
   show(marks) {
     this.marks = marks;
     const kept = new Set(marks.map((mark) => mark.id));
@@ -66,7 +67,7 @@ export class Overlay {
     return this.marks.find((mark) => mark.id === this.selected) ?? null;
   }
 
-  /** An ellipse that is being drawn or changed, instead of the mark of the same id; null when that ended. */
+  /** Shows an ellipse that is being drawn or changed instead of the mark with the same id; null ends this. */
   sketch(draft, dots = []) {
     this.draft = draft;
     this.dots = dots;

@@ -110,7 +110,7 @@ export function bounded(ellipse, { width, height }, longest) {
   return { ...ellipse, x: clamp(x, width), y: clamp(y, height), rx: axis(rx), ry: axis(ry) };
 }
 
-/** Whole axes in words, the longer first: `12.4 x 8.1 mm`, in pixels where no spacing is known. */
+/** Full axes as text, the longer first: `12.4 x 8.1 mm`, in pixels if the pixel size is unknown. */
 export function sizeText(ellipse, mmPerUnit) {
   const scale = 2 * (mmPerUnit ?? 1);
   const [long, short] = [ellipse.rx, ellipse.ry].sort((a, b) => b - a).map((axis) => (axis * scale).toFixed(1));

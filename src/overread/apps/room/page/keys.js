@@ -1,8 +1,8 @@
-// Keys of the reading screen, in one table: what they do, and what the help says of them.
+// Keys of the reading screen in one table: their action and their help text.
 
 import { html, takesKeys } from "./dom.js";
 
-// Zoom of one key stroke. By judgement.
+// Zoom factor of one key stroke; by judgement.
 const ZOOM = 1.25;
 
 /** Name of a key stroke: `Ctrl+z`, `Shift+ArrowUp`, `?`. The shift of a printed character is in the character. */
@@ -12,7 +12,7 @@ export function strokeOf(event) {
   return `${control}${event.shiftKey && named ? "Shift+" : ""}${event.key === " " ? "Space" : event.key}`;
 }
 
-/** Runs the binding of a key stroke, except while something else takes the keys. True if there was one. */
+/** Runs the binding of a key stroke unless another element takes the keys. True if there was a binding. */
 export function runKey(bindings, event) {
   if (event.altKey || document.querySelector("dialog[open]")) return false;
   const stroke = strokeOf(event);
@@ -35,13 +35,13 @@ export function runKey(bindings, event) {
 export function viewKeys(viewer, changed = () => {}) {
   const key = (strokes, run, says, shows) => ({ group: "View", strokes, run, says, shows });
   return [
-    key(["+", "="], () => viewer.zoomBy(ZOOM, viewer.pointer), "closer", ["+"]),
-    key(["-"], () => viewer.zoomBy(1 / ZOOM, viewer.pointer), "farther"),
+    key(["+", "="], () => viewer.zoomBy(ZOOM, viewer.pointer), "zoom in", ["+"]),
+    key(["-"], () => viewer.zoomBy(1 / ZOOM, viewer.pointer), "zoom out"),
     key(["f"], () => viewer.fit(), "whole image"),
     key(["z"], () => viewer.oneToOne(viewer.pointer), "one to one"),
     key(["b", "B"], (stroke) => viewer.shiftWindow(0, stroke === "b" ? 20 : -20), "brighter, darker"),
     key(["c", "C"], (stroke) => viewer.shiftWindow(stroke === "c" ? -30 : 30, 0), "more, less contrast"),
-    key(["r"], () => viewer.resetWindow(), "window as it was"),
+    key(["r"], () => viewer.resetWindow(), "reset the window"),
     key(["i"], () => { viewer.toggleInvert(); changed(); }, "invert"),
     key(["m"], () => { viewer.toggleLens(); changed(); }, "lens"),
   ];
@@ -63,7 +63,7 @@ function listKeys(bindings) {
   ]).flat());
 }
 
-/** All keys over the page, and what fingers and mouse do; closes on Escape. */
+/** Shows all keys and gestures over the page; closes on Escape. */
 export function showHelp(bindings) {
   if (document.querySelector("dialog.help")) return;
   const groups = [...new Set(bindings.map(({ group }) => group))];
@@ -72,7 +72,7 @@ export function showHelp(bindings) {
     html("button", { class: "close", "aria-label": "Close the help", onclick: () => dialog.close() }, "Esc"),
     html("h2", {}, "Mouse and fingers"),
     html("dl", { class: "gestures" }, [
-      ["Drag", "what the tool does: draw from the centre outwards (Shift: by its box), or move a mark by its line"],
+      ["Drag", "use the tool: draw from the centre outwards (Shift: by its box), or move a mark by its line"],
       ["Handles", "squares change an axis, the circle rotates (Shift: by 15°)"],
       ["Wheel, two fingers", "zoom, and pan with two fingers"],
       ["Right drag", "window: to the right wider, upwards brighter"],

@@ -1,4 +1,4 @@
-// Items and their pictures, the next one before it is asked for.
+// Items and their pictures; the next one is loaded ahead.
 
 import { Unreachable, get, getPixels } from "./api.js";
 import { Pixels } from "./pixels.js";
@@ -12,13 +12,13 @@ export class Loader {
     this.pictures = new Map();
   }
 
-  /** An item as the server has it, with its picture; as it was last seen where the server does not answer. */
+  /** An item from the server with its picture; the last known state if the server does not answer. */
   async open(id, ahead = false) {
     const item = await this.item(id, ahead);
     return { item, pixels: await this.picture(`items/${id}`, item) };
   }
 
-  /** An item as the server has it now; `ahead` tells the server that nobody looks at it yet. */
+  /** An item from the server; `ahead` marks a prefetch that does not open it. */
   async item(id, ahead = false) {
     try {
       const item = await get(`items/${id}${ahead ? "?ahead=1" : ""}`);
@@ -30,7 +30,7 @@ export class Loader {
     }
   }
 
-  /** Brings an item and its picture, without a word where that fails. */
+  /** Prefetches an item and its picture; failures are ignored. */
   preload(id) {
     this.open(id, true).then(({ pixels }) => pixels.level(2)).catch(() => {});
   }
@@ -41,7 +41,7 @@ export class Loader {
       coming.catch(() => this.pictures.delete(path));
       this.pictures.set(path, coming);
     } else {
-      // To the end: what was used last goes last.
+      // To the end, so that the most recent is dropped last.
       const known = this.pictures.get(path);
       this.pictures.delete(path);
       this.pictures.set(path, known);

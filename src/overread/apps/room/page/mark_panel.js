@@ -4,7 +4,7 @@ import { choice, html } from "./dom.js";
 import { icon } from "./icons.js";
 import { sizeText } from "./geometry.js";
 
-const HOW = "Press on the middle of a finding and drag to its edge.";
+const HOW = "Press on the centre of a finding and drag to its edge.";
 
 /** Name of a mark in the list and for a screen reader. */
 export function nameOf(mark, number) {
@@ -69,7 +69,7 @@ export class MarkPanel {
       "aria-label": "Confidence",
       oninput: () => { number.value = slider.value; slider.classList.remove("unset"); },
       onchange: () => actions.edit(mark.id, { confidence: Number(slider.value) }),
-      // A click that leaves the slider where it stood is an answer too.
+      // A click that does not move the slider is an answer too.
       onpointerup: () => { if (unset) actions.edit(mark.id, { confidence: Number(slider.value) }); },
     });
     const label = this.labels.length ? html("label", {}, "Label", this.labelField(mark, open)) : null;

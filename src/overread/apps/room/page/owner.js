@@ -1,10 +1,10 @@
-// The owner's page: who has read what, agreement where it may be known, and the tables.
+// The owner's page: progress of the readers, agreement once it may be shown, and the tables.
 
 import { get, send } from "./api.js";
 import { html, uuid } from "./dom.js";
 
 const NOT_YET = "Shown when at least two readers have finished enough of the same images: "
-  + "until then it could tell what others marked.";
+  + "before that it could reveal what others marked.";
 
 export class OwnerScreen {
   constructor(app) {
@@ -17,7 +17,7 @@ export class OwnerScreen {
     const { complete, total } = told.images;
     this.element.replaceChildren(
       html("h1", {}, this.app.me.study),
-      html("p", { class: "lead" }, `${complete} of ${total} images are finished by everyone who has them.`),
+      html("p", { class: "lead" }, `${complete} of ${total} images are finished by all their readers.`),
       html("h2", {}, "Readers"),
       told.readers.length ? this.readers(told.readers) : html("p", {}, "There are no readers yet."),
       html("h2", {}, "Agreement"), ...this.agreement(told.agreement, told.repeats ?? []),
@@ -39,7 +39,7 @@ export class OwnerScreen {
     if (!repeats.length) return parts;
     const rows = repeats.map(({ name, n_images: n, same, kappa }) => [name, String(n), String(same), number(kappa)]);
     const columns = ["Reader", "Images read twice", "Same both times", "Kappa"];
-    return [...parts, html("h3", {}, "Readers with themselves"), table(columns, rows)];
+    return [...parts, html("h3", {}, "Each reader with themselves"), table(columns, rows)];
   }
 
   async export() {
@@ -57,13 +57,13 @@ export class OwnerScreen {
 
 function agreementParts({ n_images: n, level, alpha, pairs, readers }) {
   return [
-    html("p", {}, `On ${n} images that everyone has finished. Krippendorff's alpha of "marked something": `
+    html("p", {}, `On ${n} images that all their readers have finished. Krippendorff's alpha of "marked something": `
       + `${withLimits(alpha)}. In brackets: ${Math.round(100 * level)} % intervals.`),
-    !readers.length ? html("p", {}, "What each finds of what two others marked is shown from three readers an image on.")
-      : table(["Reader", "Images", "Found of what two others marked", "False positives an image"], readers.map((one) => [
+    !readers.length ? html("p", {}, "Sensitivity of each reader needs three or more readers per image.")
+      : table(["Reader", "Images", "Found of what two others marked", "False positives per image"], readers.map((one) => [
         one.name, String(one.n_images), `${withLimits(one.sensitivity)} of ${one.n_objects}`, number(one.fp_per_image),
       ])),
-    html("h3", {}, "Readers with each other"),
+    html("h3", {}, "Pairs of readers"),
     table(["Pair", "Images", "Kappa", "Positive agreement"], pairs.map((pair) => [
       `${pair.a} and ${pair.b}`, String(pair.n_images), withLimits(pair.kappa), number(pair.positive_agreement),
     ])),

@@ -1,6 +1,6 @@
-// Stored pixel values as they came from the server, with halved copies for small views. Nothing is brought to 8 bits.
+// Stored pixel values from the server, with halved copies for small views. Nothing is reduced to 8 bits.
 
-/** Values of one picture: `channels` numbers a pixel (1: uint16, 4: uint8 with an unused last), level 0 first. */
+/** Values of one picture: `channels` numbers per pixel (1: uint16, 4: uint8 with an unused last), level 0 first. */
 export class Pixels {
   constructor(buffer, { width, height, channels }) {
     const size = width * height;
@@ -11,7 +11,7 @@ export class Pixels {
     this.width = width;
     this.height = height;
     this.channels = channels === 3 ? 4 : 1;
-    // The values come little-endian, which every machine that runs a browser is.
+    // Values are little-endian, like all machines that run a browser.
     const data = channels === 3 ? withFourthChannel(new Uint8Array(buffer), size) : new Uint16Array(buffer);
     this.levels = [{ width, height, data }];
   }

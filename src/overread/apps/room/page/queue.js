@@ -1,17 +1,17 @@
-// Changes on their way to the server. Each is written to the browser's own store before it is sent and taken out after
-// the server has answered: a lost connection, a closed lid or a killed server loses nothing, and because each has an
-// id that the server does only once, sending it again doubles nothing.
+// Queue of changes for the server. Each change is written to the browser's store before it is sent and removed after
+// the // server has answered, so that a lost connection, a closed lid or a killed server loses nothing. The server
+// performs // each id only once, so that sending it again changes nothing.
 
 import { Refused, Unreachable, get, send } from "./api.js";
 import { uuid } from "./dom.js";
 
-// Seconds between attempts while there is no answer: at first soon, then every few seconds, by eye.
+// Seconds between attempts without an answer: short at first, then every few seconds; by judgement.
 const WAITS = [0.5, 1, 2, 4];
 
-// How long a screen waits for changes on their way before it asks the server how things are; by eye.
+// How long a screen waits for pending changes before it asks the server for the state; by judgement.
 const SETTLE_MS = 1500;
 
-// Times that a change is offered again after the server said that the item has moved on.
+// Times that a change is sent again after the server said that the item changed elsewhere.
 const MOST_REBASES = 8;
 
 function request(action) {
@@ -21,7 +21,7 @@ function request(action) {
   });
 }
 
-/** Rows in IndexedDB in the order in which they came; in memory where the browser has none, or has no room left. */
+/** Rows in IndexedDB in their order; in memory if the browser has none or no space left. */
 class Rows {
   static async open(name) {
     const rows = new Rows();
@@ -39,7 +39,7 @@ class Rows {
     return rows;
   }
 
-  /** Whether all of it outlives the page. */
+  /** Whether all rows survive the page. */
   get durable() {
     return this.base !== null && !this.memory.length;
   }
@@ -60,7 +60,7 @@ class Rows {
   write(row) {
     const store = this.store("readwrite"), { transaction } = store;
     store.add(row);
-    // Said at once, it needs no further turn of a page that may be closing.
+    // Committed at once, because the page may be closing.
     transaction.commit?.();
     return new Promise((resolve, reject) => {
       transaction.oncomplete = resolve;
@@ -105,7 +105,7 @@ export class Queue extends EventTarget {
     return this.rows.durable;
   }
 
-  /** What waits: number of changes, whether the server answers, whether the session has ended. */
+  /** State: number of pending changes, whether the server answers, whether the session has ended. */
   get state() {
     return { pending: this.waiting + this.writing, online: this.online, ended: this.ended, durable: this.durable };
   }
@@ -127,7 +127,7 @@ export class Queue extends EventTarget {
     return row.body.op;
   }
 
-  /** Waits a moment for what is on its way, so that the server's answers know of it. */
+  /** Waits a moment for pending changes, so that the server's answers include them. */
   settle() {
     return Promise.race([this.flush(), new Promise((resolve) => setTimeout(resolve, SETTLE_MS))]);
   }
@@ -198,7 +198,7 @@ export class Queue extends EventTarget {
   // what is there. It is given up when the item is in another phase.
   async offer(row) {
     for (let attempt = 0; ; attempt++) {
-      // What has no phase, such as time, fits any version.
+      // A change without a phase, such as time, fits any version.
       const version = row.phase ? await this.versionOf(row.item) : undefined;
       try {
         return await send(row.method, row.path, { ...row.body, version });
@@ -225,7 +225,7 @@ export class Queue extends EventTarget {
 
   turnedDown(row, error) {
     this.versions.delete(row.item);
-    // What is to be deleted is not there: that is what was asked for.
+    // If the mark to delete does not exist, the deletion is done.
     if (row.method !== "DELETE" || error.status !== 404) this.tell("refused", { row, error });
     return true;
   }

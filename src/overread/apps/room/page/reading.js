@@ -13,10 +13,10 @@ import { ToolBar } from "./tool_bar.js";
 import { Tools } from "./tools.js";
 import { Viewer } from "./viewer.js";
 
-// Key strokes within this many milliseconds are one change of a mark, and one step back.
+// Key strokes within this many milliseconds are one change of a mark, and one undo step.
 const SAME_STROKE_MS = 350;
 
-const DECIDE = "Decide on each of the detector's marks; you may add and change marks.";
+const DECIDE = "Accept or dismiss each of the detector's marks. You may add and change marks.";
 
 export class ReadingScreen {
   constructor(app, id) {
@@ -159,7 +159,7 @@ export class ReadingScreen {
     this.count.textContent = n ? `${n}` : state.nothing ? "nothing suspicious" : "none yet";
     this.nothing.setAttribute("aria-pressed", String(state.nothing));
     this.nothing.disabled = !state.open || n > 0;
-    this.nothing.title = n ? "There are marks: delete them first" : "";
+    this.nothing.title = n ? "This image has marks: delete them first" : "";
     const ending = { unaided: "Finish reading", aided: "Finish second reading" }[state.phase];
     const words = state.open ? ending : "Next image";
     this.finish.replaceChildren(words, html("kbd", {}, "↵"));
@@ -169,9 +169,9 @@ export class ReadingScreen {
 
   tellNote() {
     const { state } = this, { feedback } = state;
-    const aided = this.app.me.phase_design === "independent" ? DECIDE : `Your own reading is locked. ${DECIDE}`;
-    const training = this.item?.kind === "training" ? "Training: after you finish, you see what is there." : "";
-    const words = state.leaving ? "Saved here. Waiting for the server…"
+    const aided = this.app.me.phase_design === "independent" ? DECIDE : `Your reading is locked. ${DECIDE}`;
+    const training = this.item?.kind === "training" ? "Training: after you finish, the known findings are shown." : "";
+    const words = state.leaving ? "Saved in this browser. Waiting for the server…"
       : feedback ? feedbackWords(feedback, state.marks.length)
         : { aided, done: "This reading is finished." }[state.phase] ?? training;
     this.note.textContent = words;
@@ -267,7 +267,7 @@ export class ReadingScreen {
 
   toggleNothing() {
     if (!this.state.open) return;
-    if (this.state.marks.length) this.app.toast("There are marks. Delete them before you say that there is nothing.");
+    if (this.state.marks.length) this.app.toast("Delete the marks before you choose “Nothing suspicious”.");
     else this.state.setNothing(!this.state.nothing);
   }
 
@@ -287,7 +287,7 @@ export class ReadingScreen {
     return this.state.detections.find((one) => !one.decision)?.id ?? null;
   }
 
-  /** Says how sure the reader is. With that, one of the detector's marks is dealt with and the next one's turn comes. */
+  /** Sets the confidence of a mark. For an accepted mark of the detector, this moves on to the next undecided one. */
   rate(id, confidence) {
     this.settleStroke();
     const { origin, confidence: before } = this.state.find(id);
@@ -299,8 +299,8 @@ export class ReadingScreen {
   lacks() {
     const { state } = this;
     const undecided = state.phase === "aided" && state.detections.some((one) => !one.decision);
-    if (undecided) return "Decide on each of the detector's marks first.";
-    if (!state.marks.length && !state.nothing) return "Draw what is suspicious, or say that nothing is (O).";
+    if (undecided) return "Accept or dismiss each of the detector's marks first.";
+    if (!state.marks.length && !state.nothing) return "Draw a mark, or choose “Nothing suspicious” (O).";
     return null;
   }
 
@@ -313,8 +313,8 @@ export class ReadingScreen {
     const unsure = state.marks.filter((mark) => mark.confidence === null).length;
     if (unsure && !(await ask(
       `${unsure} of ${state.marks.length} ${state.marks.length === 1 ? "mark has" : "marks have"} no confidence`,
-      "Curves of readers need to know how sure you are. After finishing, this reading cannot be changed.",
-      [{ text: "Go back", value: null, main: true }, { text: "Finish without", value: true }],
+      "The readers' curves need your confidence. A finished reading cannot be changed.",
+      [{ text: "Go back", value: null, main: true }, { text: "Finish anyway", value: true }],
     ))) {
       return this.choose(state.marks.find((mark) => mark.confidence === null).id);
     }
@@ -345,7 +345,7 @@ export class ReadingScreen {
 
   refused({ row, error }) {
     if (row.item !== this.id) return;
-    this.app.toast(`Not taken: ${error.message}`, "bad");
+    this.app.toast(`Not saved: ${error.message}`, "bad");
     this.reload().then(() => this.startTimer());
   }
 
@@ -366,8 +366,8 @@ export class ReadingScreen {
 
 function feedbackWords({ objects, false_marks: wrong }, marks) {
   const found = objects.filter((one) => one.found).length;
-  if (!objects.length && marks) return "There is nothing on this image: each of your marks is a false one.";
-  if (!objects.length) return "Right: there is nothing on this image.";
-  const extra = wrong.length ? ` ${wrong.length} of your marks ${wrong.length === 1 ? "is" : "are"} on nothing.` : "";
+  if (!objects.length && marks) return "This image has no findings: all your marks are false positives.";
+  if (!objects.length) return "Correct: this image has no findings.";
+  const extra = wrong.length ? ` ${wrong.length} of your marks ${wrong.length === 1 ? "hits" : "hit"} no finding.` : "";
   return `You found ${found} of ${objects.length}.${extra}`;
 }

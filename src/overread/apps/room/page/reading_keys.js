@@ -35,7 +35,7 @@ export function readingKeys(screen) {
   function onOwn(act) {
     const id = ownChosen();
     if (id) act(id);
-    else if (screen.state.open) app.toast("None of your marks is chosen (J chooses the next).");
+    else if (screen.state.open) app.toast("None of your marks is selected (J selects the next).");
   }
 
   function setConfidence(stroke) {
@@ -53,7 +53,7 @@ export function readingKeys(screen) {
     const { detections, open } = screen.state;
     const found = detections.find((one) => one.id === screen.overlay.selected);
     if (found && open) act(found.id);
-    else if (detections.length && open) app.toast("None of the detector's marks is chosen (J chooses the next).");
+    else if (detections.length && open) app.toast("None of the detector's marks is selected (J selects the next).");
   }
 
   function stepAway(stroke) {
@@ -70,12 +70,12 @@ export function readingKeys(screen) {
   return [
     tool("e", "ellipse", "draw from the centre to the edge"),
     tool("t", "three", "draw by three clicks: both ends, then the width"),
-    tool("v", "select", "choose and move"),
+    tool("v", "select", "select and move"),
     tool("h", "pan", "pan"),
     tool("w", "window", "window"),
     mark(["n"], () => screen.createInMiddle(), "new mark in the middle"),
     mark(["j", "J"], (stroke) => screen.chooseNext(stroke === "j" ? 1 : -1), "next, previous mark"),
-    mark(Object.keys(DIRECTIONS), moveOrPan, "move the chosen mark; without one, pan"),
+    mark(Object.keys(DIRECTIONS), moveOrPan, "move the selected mark; without one, pan"),
     mark(["Shift+ArrowLeft", "Shift+ArrowRight"], resize, "first axis shorter, longer"),
     mark(["Shift+ArrowDown", "Shift+ArrowUp"], resize, "second axis shorter, longer"),
     mark(["Ctrl+ArrowLeft", "Ctrl+ArrowRight"], rotate, "rotate by one degree"),
@@ -86,7 +86,7 @@ export function readingKeys(screen) {
     mark(["Delete", "Backspace"], () => screen.remove(ownChosen()), "delete", ["Delete"]),
     mark(["u", "Ctrl+z"], () => screen.undo(), "undo"),
     mark(["U", "Ctrl+y", "Ctrl+Z"], () => screen.redo(), "redo", ["U", "Ctrl+y"]),
-    mark(["Escape"], escape, "let go"),
+    mark(["Escape"], escape, "deselect"),
     ...viewKeys(viewer, () => bar.refresh()),
     image(["o"], () => screen.toggleNothing(), "nothing suspicious"),
     image(["a"], () => onDetection((id) => screen.decide(id, "accept", "")), "accept the detector's mark"),

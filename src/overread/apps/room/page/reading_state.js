@@ -1,9 +1,9 @@
-// What one reading holds: marks, "nothing suspicious", comment. Every change goes to the queue at once; undo and redo
-// are changes like any other.
+// State of one reading: marks, "nothing suspicious", comment. Every change goes to the queue at once, including undo
+// and // redo.
 
 import { uuid } from "./dom.js";
 
-// Steps back that are kept; more than anyone counts.
+// Undo steps that are kept; more than anyone needs.
 const MOST_STEPS = 200;
 
 const FIELDS = ["x", "y", "rx", "ry", "angle", "confidence", "label", "comment"];
@@ -63,7 +63,7 @@ export class ReadingState extends EventTarget {
     return this.marks.find((mark) => mark.id === id) ?? null;
   }
 
-  /** Draws a mark; it takes the place of "nothing suspicious". */
+  /** Draws a mark; this withdraws "nothing suspicious". */
   add(ellipse, id = uuid()) {
     const mark = { ...pick(ellipse), id, origin: "drawn" };
     this.change({ nothing: false, marks: [...this.marks, mark] });
@@ -76,7 +76,7 @@ export class ReadingState extends EventTarget {
     this.change({ ...this.now, marks });
   }
 
-  /** Deletes a mark. One that came from the detector leaves that one undecided, which a step back cannot mend. */
+  /** Deletes a mark. If it came from a detection, that detection becomes undecided, which undo does not restore. */
   remove(id) {
     const from = this.find(id)?.detection;
     this.change({ ...this.now, marks: this.marks.filter((mark) => mark.id !== id) });
@@ -117,7 +117,8 @@ export class ReadingState extends EventTarget {
     return true;
   }
 
-  // The difference between what is and what is to be, as changes for the server: first what goes, then what comes.
+  // The difference between the current and the wanted state, as changes for the server: first deletions, then
+  // additions.
   become(next) {
     const { marks, nothing } = this.now;
     this.now = next;

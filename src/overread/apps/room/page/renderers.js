@@ -1,7 +1,7 @@
 // Two ways to the screen with one contract: `load(pixels)`, then `draw(view)` onto `canvas`, view being
 // {x, y, sx, sy, low, span, invert}: screen position of the image's corner and device pixels per image pixel.
 
-// Largest side of a texture. Every WebGL2 device has 2048; more is asked for and used up to this, by eye: larger
+// Largest side of a texture. Every WebGL2 device has 2048; larger ones are used up to this, by judgement: larger //
 // textures are one long upload, smaller ones many draws.
 const LARGEST_TILE = 4096;
 

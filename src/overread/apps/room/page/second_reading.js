@@ -3,8 +3,8 @@
 import { ask, html } from "./dom.js";
 import { icon } from "./icons.js";
 
-/** Reasons that are offered; others can be written. */
-export const REASONS = ["normal structure", "benign", "artefact or device", "I marked it already"];
+/** Offered reasons; readers can write others. */
+export const REASONS = ["normal structure", "benign", "artefact or device", "already marked"];
 
 export class DetectionPanel {
   /** `actions` has `choose(id)` and `decide(id, decision, reason)`. */
@@ -21,7 +21,7 @@ export class DetectionPanel {
   show(detections, selected, open, phase) {
     this.element.hidden = phase === "unaided" || (phase === "done" && !detections.length);
     this.list.replaceChildren(...detections.map((one, i) => this.row(one, letterOf(i), one.id === selected, open)));
-    if (!detections.length) this.list.append(html("li", { class: "none" }, "The detector marks nothing here."));
+    if (!detections.length) this.list.append(html("li", { class: "none" }, "The detector has no marks on this image."));
   }
 
   row(detection, letter, chosen, open) {

@@ -1,13 +1,13 @@
-// Time that a reading takes, pauses apart. An hour before a hidden page or an untouched desk is no hour of reading.
+// Reading time, separate from pauses. Time with a hidden page or without input does not count as reading.
 
-// A pause begins after this long without a touch of mouse, finger or key: longer than a look at a hard film takes,
-// shorter than a telephone call; chosen by eye.
+// A pause begins after this long without mouse, finger or key: longer than a look at a difficult film, shorter than a
+// telephone call; by judgement.
 const STILL_MS = 60_000;
 
 // The count so far is sent this often, so that a crash loses little of it.
 const SEND_MS = 15_000;
 
-// What the server takes at once; a night with the lid closed is sent as several pauses.
+// Longest time per report that the server accepts; a longer pause is sent in parts.
 const LARGEST_MS = 3_600_000;
 
 export class Timer {
@@ -21,7 +21,7 @@ export class Timer {
     this.turn = () => {
       this.count(!document.hidden);
       if (document.hidden) this.tell();
-      else this.touched = performance.now(); // who comes back to the page is there
+      else this.touched = performance.now(); // the reader is back at the page
     };
     document.addEventListener("visibilitychange", this.turn);
     this.touched = this.counted = performance.now();

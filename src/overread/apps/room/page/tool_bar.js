@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 const TOOLS = [
   ["ellipse", "Ellipse from the centre", "E"],
   ["three", "Ellipse by three clicks", "T"],
-  ["select", "Choose and move", "V"],
+  ["select", "Select and move", "V"],
   ["pan", "Pan", "H"],
   ["window", "Window", "W"],
 ];

@@ -1,4 +1,4 @@
-// What pointers do on the stage. Left button or one finger: the tool; wheel or two fingers: zoom; middle button or
+// Pointer actions on the stage. Left button or one finger: the tool; wheel or two fingers: zoom; middle button or
 // space: pan; right button: window.
 
 import { fromCentre, fromThree, pulled } from "./geometry.js";
@@ -33,7 +33,7 @@ export class Tools {
     this.forget();
   }
 
-  /** Drops what is half drawn. True if there was something. */
+  /** Drops an unfinished drawing. True if there was one. */
   forget() {
     const busy = Boolean(this.gesture || this.clicks.length);
     this.gesture = null;

@@ -1,18 +1,18 @@
 // The picture on its stage: zoom, pan, window, lens, side mark and scale bar.
 //
-// Units: the shorter side of an image pixel is 1, so that ellipses keep their shape where pixels are not square.
-// `zoom` is CSS pixels a unit, `cx, cy` the unit at the middle of the stage.
+// Units: the shorter side of an image pixel is 1, so that ellipses keep their shape where pixels are not square. `zoom`
+// is CSS pixels per unit, `cx, cy` the unit at the middle of the stage.
 
 import { html } from "./dom.js";
 import { bounded, rescaled } from "./geometry.js";
 import { makeRenderer } from "./renderers.js";
 
-// Chosen by eye: CSS pixels a unit at most; share of the fitting zoom at least; time in which a glide covers 63 %.
+// By judgement: most CSS pixels per unit; least share of the fitting zoom; time in which a glide covers 63 %.
 const LARGEST_ZOOM = 40;
 const SMALLEST_ZOOM = 0.5;
 const GLIDE_MS = 55;
 
-// Lens, by eye: its side in CSS pixels, and how much larger it shows than the picture.
+// Lens, by judgement: its side in CSS pixels, and its magnification of the picture.
 const LENS_SIDE = 240;
 const LENS_POWER = 2.5;
 
@@ -209,7 +209,7 @@ export class Viewer {
     this.redraw();
   }
 
-  /** Whether high values are dark: an image may be stored so (MONOCHROME1), which `invert`, the reader's, turns round. */
+  /** Whether high values are dark: an image may be stored so (MONOCHROME1), and the reader's `invert` reverses it. */
   get turned() {
     return this.invert !== Boolean(this.item?.invert);
   }

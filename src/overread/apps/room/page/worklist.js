@@ -1,11 +1,11 @@
-// The reader's images: how far they are, and the way to the next one.
+// The reader's images: their state, and a link to the next one.
 
 import { html, present } from "./dom.js";
 import { icon } from "./icons.js";
 import { runKey } from "./keys.js";
 
 const WORDS = { open: "not read", begun: "begun", locked: "second reading", done: "finished" };
-const GROUPS = [["training", "Training"], ["reading", "Reading"], ["second", "Again, with the detector's marks"]];
+const GROUPS = [["training", "Training"], ["reading", "Reading"], ["second", "With the detector's marks"]];
 
 export class WorklistScreen {
   constructor(app) {
