@@ -82,6 +82,7 @@ lint: tools
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/words.py
 
 # Neighbouring tests share what they build, so each of the two processes takes a half of them and then steals.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=25

@@ -69,7 +69,9 @@ def test_contributions_add_up_to_the_score(trained):
 def test_without_an_id_the_best_candidate_is_explained(trained):
     radiograph = read_image(trained.dicom[1])
     best = trained.detector.detect(radiograph).iloc[0]
-    assert trained.detector.explain(radiograph).candidate.tolist() == best.tolist()
+    explained = trained.detector.explain(radiograph)
+    assert explained.candidate.equals(explained.all_candidates.iloc[0])
+    assert explained.candidate.to_dict() == best.to_dict()
 
 
 def test_an_image_without_candidates_cannot_be_explained(trained):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,12 @@ def explain(
         explained = model.explain(read, candidate)
     except InvalidInputError as error:
         raise InvalidInputError(f"{image}: {error}") from error
+    ending = f"_{model.unit}"
+    explained = replace(
+        explained,
+        candidate=explained.candidate.rename(lambda name: name.removesuffix(ending)),
+        all_candidates=explained.all_candidates.rename(columns=lambda name: name.removesuffix(ending)),
+    )
     shown = _find_shown(model, explained, point)
 
     def show(_: Any) -> None:

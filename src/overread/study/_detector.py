@@ -307,6 +307,7 @@ class Detector:
                 raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
             row = int(rows[0])
         parts = self._contributions(self.model, values.iloc[row].to_numpy(np.float64))
+        scored = named(scored, self.unit)
         ranked = scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
         return Explanation(scored.iloc[row], ranked, parts)
 

@@ -293,9 +293,9 @@ def test_wrong_types_name_their_place(tmp_path):
             node[key].identifier()
     with pytest.raises(FormatError, match="'absent' is missing"):
         node["absent"]
-    with pytest.raises(FormatError, match=r"instead of an array|array"):
+    with pytest.raises(FormatError, match="array"):
         list(node["n"].items())
-    with pytest.raises(FormatError, match="an object belongs"):
+    with pytest.raises(FormatError, match="instead of an object"):
         node["n"].mapping()
     assert node.get("none") is None
     assert node["t"].identifier() == "1"

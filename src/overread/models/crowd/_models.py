@@ -238,7 +238,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     tol, max_iter : float, default 1e-6; int, default 200
         Of each M-step, as in `SoftMILLogisticRegression`.
     round_tol, max_rounds : float, default 1e-7; int, default 500
-        EM stops when a round raises L by at most round_tol per bag, or after so many rounds.
+        EM stops when a round raises L by at most round_tol per bag, or after max_rounds rounds.
 
     Attributes
     ----------

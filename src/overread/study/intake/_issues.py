@@ -260,7 +260,7 @@ def _sizeless(images: pd.DataFrame, by_path: dict[str, FoundImage], file: str) -
         found = by_path.get(Path(path).as_posix())
         if found is not None and found.problem and not known:
             reason = found.problem.partition("; ")[0]
-            remedy = "give mm_per_px_x and mm_per_px_y; or count in pixels, [units] unit, if it is no chest"
+            remedy = "give mm_per_px_x and mm_per_px_y, or count in pixels ([units] unit)"
             yield Problem(file, row + 2, SPACING[0], reason, remedy, "warning")
 
 
