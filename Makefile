@@ -28,7 +28,7 @@ help:
 	@echo "make test-lowest  the tests with the lowest version of every dependency that pyproject.toml allows"
 	@echo "make fuzz      damaged and forged files for every reader, for ten minutes"
 	@echo "make bench     time and memory beside the peers; results in benchmarks/results"
-	@echo "make lint      ruff, mypy and the stage order alone"
+	@echo "make lint      ruff, mypy, the stage order and the list of phrases alone"
 	@echo "make docs      build the documentation site, docs/_build/html"
 	@echo "make figures   make the figures of the docs again"
 	@echo "make dist      build sdist and wheel, and try each in an environment of its own"

@@ -51,6 +51,8 @@ def table() -> str:
     lines = ["# Results", "", "Written by `make bench`; do not edit. Ratio = peer / ours.", ""]
     for path in sorted(RESULTS.glob("*.json")):
         content = json.loads(path.read_text())
+        if "module" not in content:  # of a benchmark with a page of its own
+            continue
         lines += [f"## {content['module']}", ""]
         lines += [f"{content['date']}, {content['mode']} size, {content['processor']}.", ""]
         lines += [", ".join(f"{k} {v}" for k, v in content["versions"].items()) + ".", ""]
