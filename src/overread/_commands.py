@@ -18,7 +18,7 @@ from cyclopts import Parameter
 
 from overread._terminal import make_console, print_json, print_line, print_text
 from overread.errors import InvalidInputError, TableError, UsageError
-from overread.files import json_text, no_folder, real_path
+from overread.files import no_folder, real_path
 from overread.froc import LEVEL, N_BOOTSTRAP
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ Record = TypeVar("Record")
 def emit(record: Record, show: Callable[[Record], None], *, as_json: bool) -> None:
     """Print the result of a command as JSON, or call `show` to print it for people."""
     if as_json:
+        from overread.files import json_text
+
         print_json(json_text(record))
     else:
         show(record)
