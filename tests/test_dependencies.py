@@ -88,7 +88,7 @@ def test_an_extra_is_imported_late_outside_of_the_apps():
         place(found)
         for found in third_party()
         if not (found.for_types_only or found.in_function or "apps" in found.path.parts)
-        and not found.path.name.endswith("_writer.py")
+        and not found.path.name.endswith("_writers.py")
         and not distributions_of(found.package) & CORE
     ]
     assert not wrong

@@ -172,7 +172,7 @@ def test_singletons_and_lists():
 def test_concatenation(bags):
     assert Bags.concatenate([bags[:1], bags[1:]]) == bags
     assert Bags.concatenate([bags[:1], bags[1:].with_labels(None)]).labels is None
-    with pytest.raises(InvalidInputError, match="bag 'a' is in two of the parts"):
+    with pytest.raises(InvalidInputError, match="bag 'a' is in two parts"):
         Bags.concatenate([bags[:1], bags[1:2], bags[[0]]])
     other = Bags.from_ids([[1.0, 2.0]], ["z"], instance_ids=["u"], feature_names=["f", "g"])
     with pytest.raises(InvalidInputError, match="instance 'u' is in two"):

@@ -61,7 +61,7 @@ def test_the_verdict_of_its_study_is_the_last_word(answer, run, trained, model, 
     assert answer(["detect", judged, image, "-o", tmp_path / "b"])["verdict"] == verdict
     # A detector of before carries none, and nothing is made up.
     assert run(["detect", model, image, "-o", tmp_path / "c"]) == 0
-    assert "What its study says" not in capsys.readouterr().out
+    assert "Verdict of its study" not in capsys.readouterr().out
 
 
 def test_all_candidates_as_json_and_a_summary_for_machines(run, trained, model, tmp_path, capsys):

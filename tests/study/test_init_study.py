@@ -274,7 +274,7 @@ def test_init_import_and_drop_what_nobody_read(pngs: Path) -> None:
     assert len(read_table(pngs / "images.csv", "images")) == 6
     assert main(["init", str(pngs), "--mm-per-px", "0.7", "--drop", "unread"]) == 0
     assert read_table(pngs / "images.csv", "images")["path"].tolist() == ["00000000_000.png"]
-    assert set(read_left_out(pngs).values()) >= {"nobody read it"}
+    assert set(read_left_out(pngs).values()) >= {"no reader read it"}
     assert "deep/er/00000002_004.png" in read_left_out(pngs)
     assert make_study_of(pngs, mm_per_px=0.7).unlisted == []
 
@@ -323,7 +323,7 @@ def test_what_was_imported_in_pixels_is_no_chest(pngs: Path) -> None:
     assert main(["init", str(pngs)]) == 0
     settings = read_settings(pngs / "study.toml")
     assert (settings.region.kind, settings.units.unit) == ("all", "px")
-    assert "follow from images and marks" in (pngs / "study.toml").read_text()
+    assert "images and marks (docs/explanation/fields.md)" in (pngs / "study.toml").read_text()
 
 
 def test_what_the_images_are_can_be_said(pngs: Path, capsys: pytest.CaptureFixture[str]) -> None:

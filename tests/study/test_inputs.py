@@ -252,7 +252,7 @@ def test_features_that_are_saved_while_they_are_read_are_refused(
     next(columns)
     table = read_table(fresh_numbers / "own features.parquet", "features")
     write_table(table.assign(peak=0.0), fresh_numbers / "own features.parquet")
-    with pytest.raises(TableError, match="was changed while it was read"):
+    with pytest.raises(TableError, match="own features.parquet: changed while it was read"):
         list(columns)
 
 
@@ -260,7 +260,7 @@ def test_decisions_of_a_chair_are_used_where_the_settings_name_them(fresh_number
     """Unnamed they are told of; a changed table merges anew; other images and groups of labels are refused."""
     path, place = fresh_numbers / "adjudication.csv", fresh_numbers / "study.toml"
     path.write_text("image_id,truth_id,decision\ncase 000,T1,unsure\n")
-    with pytest.warns(DataWarning, match="adjudication.csv is there and not used"):
+    with pytest.warns(DataWarning, match="adjudication.csv exists but is not used"):
         assert read_inputs(fresh_numbers, read_settings(place)).adjudication is None
     place.write_text(LIGHT + '\n[inputs]\nadjudication = "adjudication.csv"\n')
     first = read_inputs(fresh_numbers, read_settings(place))
@@ -272,5 +272,5 @@ def test_decisions_of_a_chair_are_used_where_the_settings_name_them(fresh_number
     with pytest.raises(TableError, match="'elsewhere' is not in the images"):
         read_inputs(fresh_numbers, read_settings(place))
     place.write_text('[inputs]\nadjudication = "adjudication.csv"\n[labels]\ngroups = {a = ["b"]}\n')
-    with pytest.raises(InvalidInputError, match="leave one of them out"):
+    with pytest.raises(InvalidInputError, match="use one of the two"):
         read_settings(place)

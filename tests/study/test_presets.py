@@ -110,10 +110,10 @@ def test_init_and_check_with_a_preset(tmp_path, capsys) -> None:
     with pytest.raises(UsageError, match="at its top"):
         make_study(study, mm_per_px=2.0, preset="paper")
     for changed, said in (
-        (text, "Preset: paper, every key as it has it"),
+        (text, "Preset: paper, unchanged"),
         (
             text.replace('# repeats = "count"', 'repeats = "suppress"'),
-            'Preset: paper; different from it: [hits] repeats = "suppress"',
+            'Preset: paper; changed: [hits] repeats = "suppress"',
         ),
     ):
         (study / "study.toml").write_text(changed)

@@ -38,7 +38,7 @@ def test_a_long_table_is_the_same_as_a_matrix():
         ([["a", "b"]], "0, 1 or NaN"),
         ([[np.nan, np.nan], [0, 1]], "bag 0 has none"),
         ([[np.nan, 1], [np.nan, 0]], "reader 0 has none"),
-        ([0, 1], "one row a bag"),
+        ([0, 1], "one row per bag"),
         (np.empty((0, 2)), "no vote"),
         ([[np.inf, 1]], "says inf"),
         (pd.DataFrame([[0, 1]], columns=["r", "r"]), "'r' is there twice"),

@@ -56,7 +56,7 @@ class TestWhatIsNotDeclared:
         declared = select_settings(Settings(), ("merging", "hits.rule", "soft.pick"))
         assert declared.merging == Settings().merging
         assert (declared.hits.rule, declared.soft.pick) == ("hit", "sparsest")
-        with pytest.raises(UndeclaredError, match="was not declared"):
+        with pytest.raises(UndeclaredError, match="without declaring it"):
             ask(declared)
 
     def test_a_view_of_a_view(self, workspace: Callable[..., Workspace]) -> None:
