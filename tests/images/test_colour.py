@@ -47,7 +47,7 @@ def test_transparent_and_damaged_are_refused(tmp_path):
     with pytest.raises(ImageError, match="transparent"):
         read_channels(tmp_path / "a.png")
     (tmp_path / "b.txt").write_text("text")
-    with pytest.raises(ImageError, match=r"b\.txt: neither DICOM"):
+    with pytest.raises(ImageError, match=r"b\.txt: not a DICOM, PNG, TIFF or JPEG file"):
         read_channels(tmp_path / "b.txt")
 
 

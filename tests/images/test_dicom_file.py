@@ -240,7 +240,7 @@ def test_spacing_is_read_by_rank(twelve_bits, tmp_path, attributes, source, expe
         ({"Rows": None}, "Rows is missing"),
         ({"Rows": 61}, "instead of"),
         ({"Columns": 80}, "instead of"),
-        ({"Rows": 65535, "Columns": 65535}, "cap"),
+        ({"Rows": 65535, "Columns": 65535}, "more than the limit of 33,554,432"),
         ({"PixelData": None}, "no pixel data"),
         ({"RescaleSlope": "0"}, "RescaleSlope"),
         ({"PixelPaddingValue": 0, "PixelPaddingRangeLimit": 65535}, "every pixel is padding"),

@@ -38,7 +38,7 @@ def test_all_real_radiographs_with_both_spacings(shared_data, nih):
 
 def test_a_picture_without_a_given_spacing_is_refused(shared_data, nih):
     path = shared_data / "nih" / "images" / nih["file"][0]
-    with pytest.raises(ImageError, match=f"{path.name}.*does not state the size of a pixel; give mm_per_px"):
+    with pytest.raises(ImageError, match=f"{path.name}.*does not state the pixel size; give mm_per_px"):
         read_image(path)
 
 

@@ -35,7 +35,7 @@ def test_the_best_way_to_spend_a_budget_is_said():
         ),
         (
             lambda model, *_: 0.6 if model == "soft" else 0.4,
-            ["hard ones? Better than Hard: golden and Hard: any reader.", "in 12 and worse in 0"],
+            ["hard ones? Better than Hard: consensus and Hard: any reader.", "in 12 and worse in 0"],
         ),
     ],
 )
@@ -51,7 +51,7 @@ def test_without_equal_budgets_it_does_not_pretend():
 
 def test_few_images_of_a_reader_are_answered():
     said = " ".join(give_answers(sum_up_points(per_reader_points(fall), PER_READER, None)))
-    assert "with at most 10 images of a reader (in the mean 75.0)" in said
+    assert "with at most 10 images per reader (mean 75.0)" in said
     assert re.search(
         r"Dawid-Skene labels -\d+\.\d .*\(significant\), .* compared with readers who read all", said
     )

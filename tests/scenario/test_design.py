@@ -31,13 +31,16 @@ def test_conditions_are_every_number_of_images_with_every_number_of_readings():
     [
         ("sedes = 3", r"sedes: there is no such key \(did you mean seeds\?\)"),
         ("[grid]\nimages = [100, 50]", "increasing order"),
-        ("[grid]\nreadings = [9]", "9 readings of an image need a pool of as many readers"),
+        (
+            "[grid]\nreadings = [9]",
+            r"9 readings per image need a pool of as many readers\. Increase \[readers\] pool",
+        ),
         ('[source]\nkind = "run"', 'needs run = "..."'),
         ('[source]\nkind = "study"\nstudy = "nowhere"', "no such file or folder"),
         ("[source]\ntest = 2000", "leaves no training images of cohort"),
         ("[grid]\nimages = [1900]", r"cohort - test leaves 1400"),
-        ('[fit]\nmodels = ["softest"]', "there is no model 'softest'; use any of soft, share, golden"),
-        ('[fit]\nmodels = ["soft", "soft"]', "named twice"),
+        ('[fit]\nmodels = ["softest"]', r"there is no model 'softest'\. Choose from soft, share, golden"),
+        ('[fit]\nmodels = ["soft", "soft"]', "a model is listed twice"),
         ("[readers]\npool = 8\nimages_per_reader = [0]\nfalse_marks = -1", "false_marks"),
         ('[readers]\nleave_out = "readers"', r'only for \[source\] kind = "run"'),
         ("seeds = [", "is not TOML"),
@@ -51,7 +54,9 @@ def test_a_mistake_is_named_with_its_file_and_remedy(tmp_path, text, told):
 
 
 def test_a_missing_design_is_named(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"there is no such file .*--demo"):
+    with pytest.raises(
+        InvalidInputError, match=r"none\.toml: does not exist \(overread scenario --demo shows"
+    ):
         read_design(tmp_path / "none.toml")
 
 

@@ -10,7 +10,7 @@ def test_the_page_is_whole_and_fetches_nothing(done, folder):
     page = (folder / "scenario.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
     assert not re.search(r'(?:src|href)="https?:', page)
-    for heading in ("Answer", "How to spend a budget", "Soft or hard labels", "What this cannot tell"):
+    for heading in ("Answer", "How to spend a budget", "Soft against hard labels", "Limitations"):
         assert heading in page
     for answer in give_answers(done):
         question, told = answer.split("? ", 1)

@@ -49,12 +49,12 @@ def test_a_folder_whose_points_were_kept_in_another_way_is_refused(design, tmp_p
     monkeypatch.setattr(points_module, "LAYOUT", 1)
     claim_folder(tmp_path, design)
     monkeypatch.undo()
-    with pytest.raises(InvalidInputError, match=r"another version.*--output"):
+    with pytest.raises(InvalidInputError, match=r"another design or version.*--output"):
         claim_folder(tmp_path, design)
 
 
 def test_a_folder_of_another_design_is_refused(folder, done):
-    with pytest.raises(InvalidInputError, match=r"another design.*--output"):
+    with pytest.raises(InvalidInputError, match=r"another design or version.*--output"):
         claim_folder(folder, small_design(readers={"false_marks": 0.1}))
 
 

@@ -99,9 +99,9 @@ def test_orders_without_meaning_are_refused(tmp_path):
         cohort(tmp_path / "s", n_images=1, nodules="faint")
     with pytest.raises(UsageError, match="folder of backgrounds"):
         cohort(tmp_path / "s", n_images=1, images_csv=tmp_path / "t.csv")
-    with pytest.raises(UsageError, match="either it, or n_readers"):
+    with pytest.raises(UsageError, match="either a law, or n_readers"):
         cohort(tmp_path / "s", n_images=1, n_readers=3, law=PAPER_LAW)
-    with pytest.raises(UsageError, match="either it, or n_readers"):
+    with pytest.raises(UsageError, match="either a law, or n_readers"):
         picture_cohort(tmp_path / "s", n_images=1, n_readers=3, law=PictureDistribution())
     with pytest.raises(UsageError, match="nih-240x3"):
         benchmark("best-ever", tmp_path / "s")

@@ -127,7 +127,7 @@ def test_a_dark_picture_is_refused_with_a_remedy():
 
 def test_a_mask_has_to_be_there_and_fit(tmp_path):
     grey, inside = make_disc()
-    with pytest.raises(InvalidInputError, match="none is named"):
+    with pytest.raises(InvalidInputError, match=r"eye\.png: .* the image has no mask .*--masks FOLDER"):
         find_region(grey, "masks", name="eye.png")
     path = tmp_path / "mask.png"
     Image.fromarray((inside * 255).astype(np.uint8)).save(path)

@@ -326,7 +326,7 @@ def test_the_highest_rating_counts_and_what_is_unmarked_has_none(write):
         (RATINGS.replace("4.5", "nan"), CASES, "row 5, column rating: 'nan'"),
         (RATINGS.replace("4.5", "high"), CASES, "row 5, column rating: 'high'"),
         (RATINGS.replace("without,r1,c1,,1", ",r1,c1,,1"), CASES, "row 3: modality or reader is empty"),
-        (RATINGS, CASES + "c3,a\n", "row 6: lesion 'a' of case 'c3' is there twice"),
+        (RATINGS, CASES + "c3,a\n", "row 6: lesion 'a' of case 'c3' is listed twice"),
         (RATINGS, CASES + ",a\n", "row 6: case_id is empty"),
         (RATINGS, "case_id\nc1\n", "row 1: no column lesion_id"),
     ],

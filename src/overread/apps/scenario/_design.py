@@ -260,7 +260,7 @@ class Design(Section):
 
 def read_design(path: Path) -> Design:
     """Read a design; errors name the key and what to do. Paths are relative to the design's folder."""
-    raw = read_toml(path, "overread scenario --demo shows one")
+    raw = read_toml(path, "overread scenario --demo shows an example")
     design = parse_sections(Design, raw, str(path))
     given = {
         name: str((path.parent / value).absolute())
