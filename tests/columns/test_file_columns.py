@@ -119,7 +119,7 @@ def test_columns_that_cannot_all_be_held_are_refused(problem):
     stored = problem[3]
     columns = FileColumns(stored, np.arange(900), np.ones((3, 40)), 5 * 900 * 4)
     assert columns.capacity == 5
-    with pytest.raises(InvalidInputError, match="6 columns of 900 rows do not fit in memory, 5 would"):
+    with pytest.raises(InvalidInputError, match="6 columns of 900 rows do not fit in memory; 5 do"):
         columns.load(np.arange(6))
 
 

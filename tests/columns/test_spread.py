@@ -137,7 +137,7 @@ def test_a_file_that_workers_do_not_find_is_told_of(problem, client, monkeypatch
     path, ids, labels = problem
     monkeypatch.setattr(spread, "_describe_stored", lose_file)
     monkeypatch.setattr(spread, "RETRIES", 1)
-    with pytest.raises(StorageError, match="at the same place"):
+    with pytest.raises(StorageError, match="at the same path"):
         SoftMILPath(n_alphas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
 
 
@@ -175,5 +175,7 @@ def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
 
 def test_a_model_of_one_machine_says_so(client, problem):
     path, ids, labels = problem
-    with pytest.raises(InvalidInputError, match="fitted on one machine: Remove client="):
+    with pytest.raises(
+        InvalidInputError, match=r"fitted on one machine\. Remove client= from StoredInstances"
+    ):
         RVMMIL(threshold=0.25).fit(StoredInstances(path, client=client), labels, bags=ids)

@@ -46,7 +46,7 @@ def test_workers_that_come_back_start_the_count_anew(monkeypatch: pytest.MonkeyP
 def test_a_connection_that_is_closed_is_not_waited_for() -> None:
     gone = Cluster()
     gone.status = "closed"
-    with pytest.raises(StorageError, match="scheduler is gone"):
+    with pytest.raises(StorageError, match="connection to the Dask scheduler is closed"):
         wait_with_workers(gone, lambda seconds: False)
 
 

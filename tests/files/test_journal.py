@@ -175,7 +175,7 @@ def test_removing_twice_is_once(journal):
 
 
 def test_who_comes_second_is_told_who_was_first(tmp_path):
-    told = rf"another run uses this folder \(process {os.getpid()}\); wait for it"
+    told = rf"another run uses this folder \(process {os.getpid()}\)\. Wait for it"
     with run_lock(tmp_path), pytest.raises(LockedError, match=told):
         run_lock(tmp_path).__enter__()
     with run_lock(tmp_path):

@@ -311,7 +311,7 @@ def test_an_array_takes_nothing_but_its_numbers(items):
         (b"[NaN]", "NaN is not a number"),
         (b"[-Infinity]", "Infinity is not a number"),
         (b"[1e999]", "too large"),
-        (b'{"a": 1, "a": 2}', "'a' is there twice"),
+        (b'{"a": 1, "a": 2}', "'a' occurs twice"),
         (b'{"b": [{"a": 1, "c": 2, "a": 3}]}', "twice"),
         (b"[" * 200_000, "nested too deeply"),
         (b'{"a":' * 200_000, "nested too deeply"),

@@ -259,7 +259,7 @@ def test_no_pairs_give_no_areas():
 
 
 def test_as_many_first_as_second():
-    with pytest.raises(InvalidInputError, match="as many"):
+    with pytest.raises(InvalidInputError, match="equal numbers of first and second ellipses: got 2 and 3"):
         overlap_areas(np.ones((2, 5)), np.ones((3, 5)))
 
 

@@ -73,7 +73,7 @@ def test_wrong_names_and_options(tmp_path):
         read_marks(tmp_path / "absent.csv")
     with pytest.raises(UsageError, match="the formats are plain"):
         read_marks(path, "excel")
-    with pytest.raises(UsageError, match="has no option radius_mm; it has: none"):
+    with pytest.raises(UsageError, match="has no option radius_mm; its options: none"):
         read_marks(path, radius_mm=3)
     with pytest.raises(UsageError, match="needs reader"):
         read_marks(path, "cvat")
@@ -185,7 +185,7 @@ def test_the_call_of_the_page_reads_the_file_of_the_page(circles):
 def test_mistakes_are_told_as_those_of_the_other_formats(circles):
     with pytest.raises(FormatError, match="pixel size"):
         read_marks("circles.csv", "circles")
-    with pytest.raises(UsageError, match="has no option largest; it has: smallest"):
+    with pytest.raises(UsageError, match="has no option largest; its options: smallest"):
         read_marks("circles.csv", "circles", largest=3)
     Path("circles.csv").write_text(CSV.replace("100", "wide"))
     with pytest.raises(FormatError, match="row 2: wide is not a number"):

@@ -58,7 +58,7 @@ def test_what_the_study_left_out_is_counted_with_its_reason(study):
 def test_strangers_are_refused_or_dropped_on_request(study):
     with pytest.raises(TableError, match=r"no image has the name 'd' \(2 such images\).*--drop-unknown"):
         study.adopt(marks_on("a", "d", "e"))
-    with pytest.warns(DataWarning, match="left out 1 marks"):
+    with pytest.warns(DataWarning, match="skipped 1 marks on 1 images outside the study: 'd'"):
         assert len(study.adopt(marks_on("a", "d"), drop_unknown=True).marks) == 1
 
 

@@ -203,5 +203,5 @@ def test_another_package_adds_a_rule(monkeypatch):
 
 def test_a_rule_has_the_name_of_its_entry_point(monkeypatch):
     add_entry_point(monkeypatch, f"{__name__}:MISNAMED")
-    with pytest.raises(InvalidInputError, match="calls itself 'other'"):
+    with pytest.raises(InvalidInputError, match="entry point 'alone' has a grouping rule named 'other'"):
         find_rule("alone")

@@ -45,7 +45,9 @@ def wait_with_workers(client: Any, is_over: Callable[[float], bool]) -> None:
     n_empty = 0
     while not is_over(LOOK_SECONDS):
         if client.status == "closed":
-            raise StorageError("the Dask scheduler does not answer. Start it and its workers, and run again.")
+            raise StorageError(
+                "the connection to the Dask scheduler is closed. Start the scheduler and its workers, and run again."
+            )
         n_empty = 0 if has_workers(client) else n_empty + 1
         if n_empty == 1:
             say(

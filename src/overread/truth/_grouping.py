@@ -75,7 +75,7 @@ def find_rule(name: str) -> GroupingRule:
     rule: GroupingRule = entry_points(group=ENTRY_POINTS)[name].load()
     if rule.name != name:
         raise InvalidInputError(
-            f"the grouping rule {name!r} has the name {rule.name!r}. Use the same name for both."
+            f"the entry point {name!r} has a grouping rule named {rule.name!r}. Use the same name for both."
         )
     return rule
 

@@ -60,7 +60,7 @@ def test_readings_are_never_guessed(tmp_path):
         ({"annotations": [{"id": 1, "image_id": 1, "bbox": [1, 2, 3]}]}, "3 numbers"),
         ({"annotations": [{"id": 1, "image_id": 1, "bbox": [1, 2, 0, 4]}]}, "semi-axes"),
         ({"images": FILE["images"] * 2}, "twice"),
-        ({"images": {}}, "an array belongs"),
+        ({"images": {}}, r"coco\.json: \.images: an object instead of an array"),
     ],
 )
 def test_wrong_files_are_refused(tmp_path, changes, words):

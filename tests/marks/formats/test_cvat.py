@@ -44,7 +44,7 @@ def test_ellipses_and_readings(tmp_path):
 
 
 def test_boxes_on_request(tmp_path):
-    with pytest.warns(DataWarning, match="left out: 1 polygon"):
+    with pytest.warns(DataWarning, match=r"skipped: 1 polygon \(import as ellipses with --polygons"):
         found = read(tmp_path, EXPORT, boxes=True)
     assert found.marks["label"].tolist() == ["nodule", "mass"]
     assert found.marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]].iloc[1].tolist() == [
@@ -65,7 +65,7 @@ def test_an_image_of_other_shapes_alone_is_no_reading_without_marks(tmp_path):
     with pytest.warns(DataWarning, match=words):
         found = read(tmp_path, text)
     assert found.readings["image_id"].tolist() == ["b.jpg"]
-    with pytest.warns(DataWarning, match="left out: 1 mask, 1 points"):
+    with pytest.warns(DataWarning, match="skipped: 1 mask, 1 points"):
         found = read(tmp_path, text, boxes=True, polygons="ellipse")
     shapes = found.marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]].to_numpy()
     # The polygon is a box of 8 x 4 px: second moments 64/12 and 16/12, semi-axes twice their roots.

@@ -99,7 +99,7 @@ def test_states_that_say_nothing_usable(mark_set, tmp_path, change, words):
 
 
 def test_other_files_are_refused(tmp_path, mark_set):
-    with pytest.raises(FormatError, match="no grayscale presentation state"):
+    with pytest.raises(FormatError, match="not a grayscale presentation state"):
         gsps.read(tmp_path / "a.dcm")
 
 
@@ -177,7 +177,7 @@ def test_images_that_cannot_bear_a_state(mark_set, tmp_path):
     with pytest.raises(TableError, match="not in the images table"):
         write(MarkSet(mark_set.marks[:0], readings, mark_set.images), tmp_path)
     long = mark_set.readings[:1].assign(image_id="b", reader_id="r" * 65)
-    with pytest.raises(TableError, match="exactly"):
+    with pytest.raises(TableError, match=r"reader id .* would be changed by DICOM"):
         write(MarkSet(mark_set.marks[:0], long, mark_set.images), tmp_path)
 
 

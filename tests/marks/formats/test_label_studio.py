@@ -121,7 +121,7 @@ def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
 @pytest.mark.parametrize(
     ("tasks", "words"),
     [
-        ({}, "an array belongs"),
+        ({}, r"export\.json: an object instead of an array"),
         ([1], "neither a task"),
         ([{"data": {}}], "neither a task"),
         ([task(annotation(region(x="50")))], r"\[0\]\.annotations\[0\]\.result\[0\]\.value\.x"),

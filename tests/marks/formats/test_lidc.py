@@ -75,7 +75,7 @@ def test_an_outline_covers_its_pixels(tmp_path):
     ("text", "options", "words"),
     [
         (POINT, {"spacings": Spacings.of(0.1)}, "Give radius_mm"),
-        (POINT, {"radius_mm": 5.0}, "mm per pixel"),
+        (POINT, {"radius_mm": 5.0}, "neither the file nor an images table states its pixel size"),
         (POINT.replace("<confidence>3</confidence>", ""), {}, "confidence is None"),
         (
             POINT.replace("<characteristics><confidence>3</confidence></characteristics>", ""),
@@ -89,7 +89,7 @@ def test_an_outline_covers_its_pixels(tmp_path):
         ),
         (POINT.replace("CXRSeriesInstanceUid", "Other"), {}, "lacks <CXRSeriesInstanceUid>"),
         (OUTLINE, {"spacings": Spacings.of(0.5)}, "Give slice_mm"),
-        (OUTLINE, {"slice_mm": 1.0}, "mm per pixel"),
+        (OUTLINE, {"slice_mm": 1.0}, "neither the file nor an images table states its pixel size"),
         (
             OUTLINE.replace("TRUE", "FALSE"),
             {"spacings": Spacings.of(1), "slice_mm": 1.0},
@@ -97,7 +97,7 @@ def test_an_outline_covers_its_pixels(tmp_path):
         ),
         (OUTLINE.replace("edgeMap", "edge"), {"spacings": Spacings.of(1), "slice_mm": 1.0}, "without points"),
         (OUTLINE.replace(">5<", "><"), {"spacings": Spacings.of(1), "slice_mm": 1.0}, "imageZposition"),
-        ("<a/>", {}, "no LIDC-IDRI file"),
+        ("<a/>", {}, "not a LIDC-IDRI file"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path, text, options, words):

@@ -52,7 +52,7 @@ def test_other_shapes_are_counted_or_taken_on_request(tmp_path):
     ):
         found = read_marks(path, reader="R", mm_per_px=1)
     assert found.readings["image_id"].tolist() == ["a.png"]
-    with pytest.warns(DataWarning, match="left out: 1 point$"):
+    with pytest.warns(DataWarning, match="skipped: 1 point$"):
         found = read_marks(path, reader="R", mm_per_px=1, boxes=True, polygons="ellipse")
     # Pixels of 1 x 1 say that no size is known.
     shapes = plain(found.marks, "px")[0][list(ELLIPSE_COLUMNS)].to_numpy()
@@ -67,5 +67,5 @@ def test_what_is_written_is_read_back(tmp_path):
     after = read_marks(path, reader="R", mm_per_px=(0.5, 0.8))
     assert np.abs(after.marks[SHAPE].to_numpy() - before.marks[SHAPE].to_numpy()).max() < 1e-9
     assert after.readings.equals(before.readings)
-    with pytest.raises(UsageError, match="--reader Q: there are R"):
+    with pytest.raises(UsageError, match="--reader Q: the readers are R"):
         write_marks(before, tmp_path / "out.json", "via", reader="Q")

@@ -26,8 +26,8 @@ def test_a_folder_is_one_readers(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [(("bndbox", "box"), "object 1: no <bndbox>"), (("<xmin>10", "<xmin>wide"), "not a finite number"),
-     (("annotation>", "other>"), "no Pascal VOC file")],
+    [(("bndbox", "box"), "object 1: <bndbox> is missing"), (("<xmin>10", "<xmin>wide"), "not a finite number"),
+     (("annotation>", "other>"), "not a Pascal VOC file")],
 )  # fmt: skip
 def test_what_is_wrong_is_named(tmp_path, change, words):
     (tmp_path / "a.xml").write_text(FILE.format("a", BOX).replace(*change))

@@ -39,7 +39,7 @@ class JsonNode:
 
     def __getitem__(self, key: str) -> JsonNode:
         if key not in self.mapping():
-            raise FormatError(f"{self.place}: {key!r} is missing")
+            raise self._error(f"{key!r} is missing")
         return JsonNode(self.value[key], f"{self.place}.{key}")
 
     def __contains__(self, key: str) -> bool:
@@ -82,14 +82,18 @@ class JsonNode:
             type(None): "null",
         }
         found = kinds.get(type(self.value), quote_cell(str(self.value)))
-        return FormatError(f"{self.place}: {found} instead of {wanted}")
+        return self._error(f"{found} instead of {wanted}")
+
+    def _error(self, message: str) -> FormatError:
+        # The place of a file's outermost value ends in a colon.
+        return FormatError(f"{self.place.removesuffix(': ')}: {message}")
 
     def identifier(self) -> str:
         """Value as an id: text, or a whole number written as text."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return str(self.value)
         if not self.text():
-            raise FormatError(f"{self.place}: the id is empty")
+            raise self._error("the id is empty")
         return self.text()
 
 
