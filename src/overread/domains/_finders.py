@@ -157,5 +157,7 @@ def load_finder(name: str, domain: str = "chest", **options: Any) -> CandidateFi
         kind = found[0].load()
     finder: CandidateFinder = kind(**options)
     if finder.name != name:
-        raise UsageError(f"the finder {name!r} calls itself {finder.name!r}; give both the same name")
+        raise UsageError(
+            f"the entry point {name!r} has a finder named {finder.name!r}; use the same name for both"
+        )
     return finder

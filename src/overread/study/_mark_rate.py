@@ -91,5 +91,5 @@ class MarkRate:
         chance = f"p = {self.p_value:.2g}" if self.p_value >= 1e-4 else "p < 0.0001"
         return (
             f"{words} That is {more} than chance explains ({chance}): these may be other images than those it was "
-            f"trained on, or have {more} lesions. What its study says of it may not hold here."
+            f"trained on, or have {more} lesions. Its study's figures may not hold here."
         )

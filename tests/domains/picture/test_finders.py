@@ -132,7 +132,7 @@ def test_another_package_s_finder_is_made_with_the_same_options():
 
 @pytest.mark.usefixtures("others")
 def test_a_finder_that_calls_itself_otherwise_is_refused():
-    with pytest.raises(UsageError, match="calls itself 'middle'"):
+    with pytest.raises(UsageError, match="has a finder named 'middle'"):
         load_finder("false", "picture", **SOUGHT)
 
 

@@ -234,7 +234,7 @@ class DaskExecutor:
             return self._client.submit(work, pure=False)
         except Exception as error:
             raise StorageError(
-                "the Dask scheduler is gone: start it and its workers, and run again"
+                "the Dask scheduler is gone. Start it and its workers, and run again"
             ) from error
 
     def _await_next(self, ended: queue.SimpleQueue[int]) -> int:
