@@ -51,7 +51,8 @@ def test_leakage_alone_has_its_own_code(run, tmp_path, capsys):
     assert "patient 'P1'" in capsys.readouterr().out
 
 
-def test_readings_are_asked_for(run, tmp_path, capsys):
+def test_readings_are_asked_for(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     write(tmp_path)
     (tmp_path / "readings.csv").unlink()
     assert run(["check", tmp_path, "--skip-files"]) == 4

@@ -83,4 +83,4 @@ def test_mistakes_get_one_line(refused, study, files, options, words):
 def test_a_split_that_nobody_has_is_refused(study, refused):
     (study / "images.csv").write_text("image_id,split\n" + "".join(f"i{i},test\n" for i in range(40)))
     words = ["compare", study / "both.csv", study / "truth.csv", "--images", study / "images.csv"]
-    assert "no image has split 'tset'; there are ['test']" in refused([*words, "--split", "tset"], 4)
+    assert "no image has split 'tset'; the splits are ['test']" in refused([*words, "--split", "tset"], 4)

@@ -197,7 +197,7 @@ def test_another_threshold_gives_another_report(run, trained, model, tmp_path):
 def test_where_no_image_can_be_used_nothing_is_written(run, model, tmp_path, capsys):
     assert run(["detect", model, tmp_path / "missing.png", "-o", tmp_path / "out"]) == 4
     told = capsys.readouterr().err
-    assert "missing.png: there is no such file" in told
+    assert "missing.png: no such file" in told
     assert "nothing was written" in told
     assert not list((tmp_path / "out").iterdir())
     (tmp_path / "file").touch()
@@ -307,7 +307,7 @@ def test_images_that_it_was_trained_on_are_named(answer, run, trained, tmp_path,
     assert run(arguments) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "It was trained on 1 of these 2 images" in said
-    assert "does not show how good it is: case0" in said
+    assert "its detections there do not show how good it is: case0" in said
     table = pd.read_csv(tmp_path / "out" / "detections.csv", dtype={"candidate_id": str})
     assert dict(zip(table["image_id"], table["in_training"], strict=True)) == {"case0": True, "case1": False}
     assert answer(arguments)["images_in_training"] == ["case0"]

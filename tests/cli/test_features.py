@@ -77,7 +77,7 @@ def test_extracts(run, study, capsys):
         ["02", "002"],
     ]
     assert table["shape.area"].dtype == np.float32
-    assert "3 candidates of 2 images" in capsys.readouterr().out
+    assert "3 candidates in 2 images" in capsys.readouterr().out
 
 
 def test_bad_images_are_named_and_skipped(run, study, capsys):

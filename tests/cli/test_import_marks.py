@@ -44,7 +44,7 @@ def test_json_and_parquet(run, exports, capsys):
         ([], 2, "no file to import"),
         (["--reader", "R1"], 2, "NAME=FILE"),
         (["ann.xml"], 2, "needs reader"),
-        (["--reader", "R1=ann.xml"], 4, "mm per pixel"),
+        (["--reader", "R1=ann.xml"], 4, "states its pixel size. Give mm_per_px"),
         (["--reader", "R1=ann.xml", "--mm-per-px", "wide"], 2, "positive"),
         (["--reader", "R1=ann.xml", "--mm-per-px", "1", "--radius-mm", "3"], 2, "no option radius_mm"),
         (["--reader", "R1=ann.xml", "--mm-per-px", "1", "--label", "mass"], 2, "no mark has the label"),
@@ -84,6 +84,6 @@ def test_what_comes_next_is_said(run, exports, tmp_path, capsys):
         str(tmp_path / "s"),
     ]
     assert run([*arguments, "--dry-run"]) == 0
-    assert "Next: the same command without --dry-run" in capsys.readouterr().out
+    assert "Next: run the same command without --dry-run" in capsys.readouterr().out
     assert run(arguments) == 0
     assert capsys.readouterr().out.endswith(f"then: overread init {tmp_path / 's'}\n")

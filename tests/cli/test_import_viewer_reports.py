@@ -258,7 +258,7 @@ def test_a_presentation_state_of_other_drawings_is_no_negative_reading(tmp_path,
     state.save_as(tmp_path / "other.dcm")
     out = ["--mm-per-px", "0.1", "--output", str(tmp_path / "study")]
     assert main(["import", str(tmp_path / "other.dcm"), *out]) == 4
-    assert f"nothing but {what}" in capsys.readouterr().err
+    assert f"'1.2.3.4' has only drawings that are not imported: {what} (" in capsys.readouterr().err
     assert not (tmp_path / "study").exists()
 
 

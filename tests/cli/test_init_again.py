@@ -43,14 +43,14 @@ def read_spacings(folder: Path) -> dict[str, tuple[float, float]]:
 def test_the_advice_of_the_first_time_works_the_second(folder, capsys):
     said = init(folder, capsys)
     assert "1 images" in said
-    assert "left out: a.png" in said
+    assert "skipped: a.png" in said
     assert "give --mm-per-px" in said
     by_hand = pd.read_csv(folder / "images.csv", dtype=str).assign(patient_id="Ann", site="north")
     by_hand.to_csv(folder / "images.csv", index=False)
     said = init(folder, capsys, "--mm-per-px", "0.8")
     assert "3 images" in said
-    assert "left out: broken.png" in said
-    assert "left out: a.png" not in said
+    assert "skipped: broken.png" in said
+    assert "skipped: a.png" not in said
     assert read_spacings(folder) == {"own.dcm": (0.3, 0.3), "a.png": (0.8, 0.8), "b.png": (0.8, 0.8)}
     table = pd.read_csv(folder / "images.csv", dtype=str, keep_default_na=False).set_index("path")
     assert (table.loc["own.dcm", "patient_id"], table.loc["own.dcm", "site"]) == ("Ann", "north")
@@ -84,8 +84,8 @@ def test_what_stays_out_is_said_each_time(folder, capsys):
     for options in ((), ("--mm-per-px", "0.8")):
         said = init(folder, capsys, *options)
         assert "2 images" in said
-        assert "left out: a.png: taken out by hand" in said
-        assert "left out: broken.png" in said
+        assert "skipped: a.png: taken out by hand" in said
+        assert "skipped: broken.png" in said
 
 
 def test_a_row_that_was_taken_out_by_hand_stays_out(folder, capsys):
@@ -104,7 +104,7 @@ def test_nobody_is_said_to_have_dropped_what_the_table_does_not_list(folder, cap
     for _ in range(3):
         said = init(folder, capsys)
         assert "2 images" in said
-        assert "left out: 1 image files that images.csv does not list: own.dcm" in said
+        assert "skipped: 1 image files that images.csv does not list: own.dcm" in said
         assert "own.dcm: the images table" not in said
         found = pd.read_csv(folder / "found_files.csv", dtype=str).set_index("path")
         assert found["step"].dropna().to_dict() == {"broken.png": "init", "own.dcm": "table"}
@@ -125,7 +125,7 @@ def test_what_0_2_wrote_of_a_file_that_the_table_does_not_list_is_not_a_drop(fol
 def test_a_table_that_cannot_be_used(folder, capsys):
     cases = {
         "x,mm_per_px_x,mm_per_px_y\na.png,1,1\n": "row 1: no column identifies the images",
-        "file,mm_per_px_x,mm_per_px_y\na.png,1,1\na.png,2,2\n": "row 3, column file: 'a.png' is there twice",
+        "file,mm_per_px_x,mm_per_px_y\na.png,1,1\na.png,2,2\n": "row 3, column file: 'a.png' occurs twice",
         "file,mm_per_px_x,mm_per_px_y\na.png,1,wide\n": "row 2, column mm_per_px_y",
         "file,mm_per_px_x,mm_per_px_y\nz.png,1,1\n": "lists none of the 3 image files",
         "file,mm_per_px_x,mm_per_px_y\nown.dcm,1,1\n": "1 for own.dcm, which states 0.3",

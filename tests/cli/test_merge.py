@@ -122,8 +122,10 @@ def test_image_files_go_under_one_image(refused, study, capsys):
     assert run([*figure, str(study / "a.dcm")]) == 0
     assert run([*figure, str(study / "a.png"), "--mm-per-px", "0.5"]) == 0
     capsys.readouterr()
-    assert "does not state the size of a pixel" in refused([*figure, str(study / "a.png")], 4)
-    assert "PixelSpacing says 0.5" in refused([*figure, str(study / "a.dcm"), "--mm-per-px", "0.7"], 4)
+    assert "does not state the pixel size" in refused([*figure, str(study / "a.png")], 4)
+    assert "given as 0.7, but PixelSpacing is 0.5" in refused(
+        [*figure, str(study / "a.dcm"), "--mm-per-px", "0.7"], 4
+    )
     assert run([*figure, str(study / "marks.csv"), "--mm-per-px", "0.5"]) == 4
     assert run([*figure, str(study / "a.dcm"), "--image", "00123"]) == 2
 

@@ -80,7 +80,7 @@ def test_what_an_import_leaves_out_is_said(capsys, study):
 def test_init_says_what_it_kept_and_what_no_row_lists(run, study, capsys):
     write_png16(study / "images" / "c_3.png", np.arange(20000, dtype=np.uint16).reshape(200, 100))
     assert run(["init", study]) == 0
-    assert "left out: 1 image files that images.csv does not list: images/c_3.png" in capsys.readouterr().out
+    assert "skipped: 1 image files that images.csv does not list: images/c_3.png" in capsys.readouterr().out
     assert run(["init", study]) == 0
     assert f"kept {study / 'study.toml'} (--overwrite replaces it)" in capsys.readouterr().out
 

@@ -108,7 +108,7 @@ def test_readers_get_other_names(run, files, capsys):
     out = csv.parent / "other"
     told = ["--xy", "corner", "--mm-per-px", "0.7", "--all-read-all", "--output", str(out)]
     assert run(["import", csv, *told, "--reader-names", "AB=Ann,XX=Bob"]) == 2
-    assert "there is no reader 'XX'; there are AB, CD, EF" in capsys.readouterr().err
+    assert "there is no reader 'XX'. The readers are AB, CD, EF" in capsys.readouterr().err
     assert run(["import", csv, *told, "--reader-names", "AB=CD"]) == 2
     assert run(["import", csv, *told, "--reader-names", "AB=Ann"]) == 0
     assert set(read_table(out / "marks.csv", "marks")["reader_id"]) == {"Ann", "CD", "EF"}

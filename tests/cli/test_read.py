@@ -90,7 +90,7 @@ def test_earlier_marks_are_taken_in(study, capsys):
     write_table(marks.assign(semi_major_mm=4.0, semi_minor_mm=3.0, angle_deg=0.0), study / "marks.csv")
     write_table(pd.DataFrame({"image_id": ["case0", "case1"], "reader_id": "Old"}), study / "readings.csv")
     code, out, _ = run(capsys, "read", study, "--import-marks")
-    assert (code, "took in 2 readings with 1 marks" in out) == (0, True)
+    assert (code, "imported 2 readings with 1 marks" in out) == (0, True)
     code, out, _ = run(capsys, "read", study, "--export")
     assert (code, out.count("wrote")) == (0, 3)
 

@@ -112,7 +112,7 @@ def test_all_messages_together_have_a_bound(start, tmp_path, monkeypatch):
     go_on.set()
     sender.join()
     assert statuses == [0x0000]
-    assert said == ["more than 1 MB at once: the connection with 127.0.0.1 was ended"]
+    assert said == ["more than 1 MB at once: the connection with 127.0.0.1 was closed"]
     assert send([second], port) == [0x0000]
 
 

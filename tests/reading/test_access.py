@@ -67,8 +67,8 @@ def test_a_name_that_cannot_be_one_or_is_taken_or_nearly_so_is_refused(store):
     add_person(store, "Anna", "reader")
     for name, role, told in (
         ("Anna", "reader", "already has a link"),
-        ("anna", "reader", "there is 'Anna' already"),
-        ("Anna", "chair", "is a reader already"),
+        ("anna", "reader", "'Anna' already exists"),
+        ("Anna", "chair", "already is a reader. Give the chair another name"),
     ):
         with pytest.raises(UsageError, match=told):
             add_person(store, name, role)

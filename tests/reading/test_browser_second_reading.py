@@ -125,7 +125,7 @@ def test_training_shows_what_was_there(visit, tmp_path):
         visitor.shows(".overlay .truth", 2)
         assert visitor.run("location.hash") == f"#/read/{item}"
         told = visitor.text(".note")
-        assert told == "You found 1 of 2. 1 of your marks is on nothing."
+        assert told == "You found 1 of 2. 1 of your marks hits no finding."
         visitor.finish()
         visitor.ready(room.item("Ada", "one"))
 
@@ -185,7 +185,7 @@ def test_the_second_session_comes_when_the_first_is_done(visit, tmp_path):
         visitor = visit(room)
         visitor.enter("Ada")
         heads = visitor.run("[...document.querySelectorAll('.worklist h2')].map((one) => one.textContent)")
-        assert heads == ["Reading", "Again, with the detector's marks"]
+        assert heads == ["Reading", "Second session, with the detector's marks"]
         # The second session cannot be had before its time.
         visitor.click_on(".worklist section:last-of-type a")
         visitor.shows(".failed .lead")

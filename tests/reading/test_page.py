@@ -120,9 +120,9 @@ def test_accept_digit_dismiss_goes_from_mark_to_mark(visitor, room):
     visitor.press("a", "7", "d")
     visitor.answer(ENTER)
     visitor.press("2")
-    assert "None of your marks is chosen" in visitor.run(toast)
+    assert "None of your marks is selected" in visitor.run(toast)
     visitor.press("a", "4", "2", "d")
-    assert "None of the detector's marks is chosen" in visitor.run(toast)
+    assert "None of the detector's marks is selected" in visitor.run(toast)
     visitor.saved()
     aided = [(mark["origin"], mark["confidence"]) for mark in room.stored("Ada", "mono", "aided")]
     assert aided == [("accepted", 70.0), ("accepted", 40.0)]

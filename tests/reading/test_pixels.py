@@ -61,7 +61,7 @@ def test_what_cannot_be_read_is_named_and_costs_no_other(store, study):
     assert set(bad) == {"case0", "case1", "case2"}
     assert "case0.png" in bad["case0"]
     assert "no such file" in bad["case1"]
-    assert "does not state the size of a pixel" in bad["case2"]
+    assert "does not state the pixel size" in bad["case2"]
     # A reader learns no path of an image that breaks later.
     (study / "images/case3.png").unlink()
     with pytest.raises(RefusalError) as caught:

@@ -201,7 +201,7 @@ def test_the_sentence_says_what_the_test_does_and_the_gain_with_its_sign():
     found = comparison(0.4)
     assert "read better with the detector" in tell_result(found)
     assert "nothing to test" in tell_result(comparison(0.0))
-    assert "not proof" in tell_result(comparison(0.05))
+    assert "neither that the detector helps nor that it does not" in tell_result(comparison(0.05))
     gain = found.study.differences[0]
     numbers = f"{gain.estimate:+.3f} ({gain.lower:+.3f} to {gain.upper:+.3f})"
     assert f"Aided minus unaided, wAFROC differs by {numbers}" in tell_result(found)
@@ -216,7 +216,11 @@ def test_the_page_escapes_names_fetches_nothing_and_has_every_reader_arm_and_dec
     assert page.count("9 of 20") == 8
     for word in ("&lt;b&gt;Anna", "Study &amp; Sons", "default-src 'none'", "45.0 (25.0-66.0)", "<svg"):
         assert word in page
-    for word in ("wrong ones dismissed", "at once read again", "3 marks without a confidence count as 100"):
+    for word in (
+        "<th>false, dismissed</th>",
+        "at once read again",
+        "3 marks without a confidence count as 100",
+    ):
         assert word in page
 
 
@@ -224,7 +228,7 @@ def test_a_reference_of_the_readings_and_a_detector_that_knows_the_images_are_wa
     found = comparison()
     weak = replace(found, reference=replace(found.reference, is_independent=False))
     for warned, word in (
-        (weak, "flatters"),
+        (weak, "favours the reading without the detector"),
         (replace(found, n_trained_on=7), "trained on 7 of these images"),
     ):
         assert word in render_reader_study("S", warned)

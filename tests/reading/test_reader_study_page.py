@@ -70,7 +70,7 @@ def test_sentence_and_figure_have_one_sign(harmed, capsys):
     assert gain < -0.05
     assert float(said[1]) == pytest.approx(gain, abs=0.0005)
     assert right.lines[1].get_xdata()[0] == pytest.approx(gain)
-    assert "the difference, aided minus unaided" in page
+    assert "the difference (aided minus unaided)" in page
 
 
 def test_cautions_stand_under_the_result(tmp_path, capsys):

@@ -176,10 +176,12 @@ def _show(record: dict[str, Any], marks: MarkRate, model: Detector) -> None:
     if seen is None:
         print_plain("It does not record which images those were, so some of these may be among them.")
     elif seen:
-        more = f" and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
+        more = ""
+        if len(seen) > NAMED:
+            more = f" and {len(seen) - NAMED} more (all: images_in_training in --json)"
         print_plain(
             f"It was trained on {len(seen)} of these {marks.n_images} images, so its detections there do not "
-            f"show how good it is: {', '.join(seen[:NAMED])}{more} (all: images_in_training in --json)",
+            f"show how good it is: {', '.join(seen[:NAMED])}{more}",
             style="yellow",
         )
     if not model.score_map.is_probability:

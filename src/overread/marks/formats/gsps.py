@@ -71,8 +71,8 @@ def _read_state(builder: MarkSetBuilder, state: Dataset) -> None:
     for image_id, kind in unread.items():
         if image_id not in builder.mark_ids:
             raise FormatError(
-                f"{builder.source}: image {quote_cell(image_id)} has only {kind}, which is not imported (draw "
-                "an ellipse, a circle or a closed outline)"
+                f"{builder.source}: image {quote_cell(image_id)} has only drawings that are not imported: "
+                f"{kind} (draw an ellipse, a circle or a closed outline)"
             )
 
 

@@ -5,7 +5,7 @@ import { icon } from "./icons.js";
 import { runKey } from "./keys.js";
 
 const WORDS = { open: "not read", begun: "begun", locked: "second reading", done: "finished" };
-const GROUPS = [["training", "Training"], ["reading", "Reading"], ["second", "With the detector's marks"]];
+const GROUPS = [["training", "Training"], ["reading", "Reading"], ["second", "Second session, with the detector's marks"]];
 
 export class WorklistScreen {
   constructor(app) {
