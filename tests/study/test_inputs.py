@@ -252,7 +252,7 @@ def test_features_that_are_saved_while_they_are_read_are_refused(
     next(columns)
     table = read_table(fresh_numbers / "own features.parquet", "features")
     write_table(table.assign(peak=0.0), fresh_numbers / "own features.parquet")
-    with pytest.raises(TableError, match="own features.parquet: changed while it was read"):
+    with pytest.raises(TableError, match=r"own features\.parquet: changed while it was read"):
         list(columns)
 
 
