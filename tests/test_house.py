@@ -39,12 +39,12 @@ BANNED_NAMES = {
     "utils",
 }
 
-# Most that `benchmarks.house` may measure; D begins at a complexity of 21.
+# Most that `benchmarks.house` may measure, with room for a contribution or two; D begins at a complexity of 21.
 BUDGETS = {
     "source files": 360,
-    "lines": 69_800,
-    "lines of code": 47_400,
-    "lines of tests": 61_200,
+    "lines": 70_300,
+    "lines of code": 47_700,
+    "lines of tests": 61_600,
     "functions of complexity D or worse": 0,
     "questions about the kind of image": 0,
     "modules with a single importer": 60,
