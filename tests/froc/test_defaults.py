@@ -38,5 +38,5 @@ def test_no_function_has_a_default_of_its_own(function):
             continue
         if parameter.name in OWNED:
             assert parameter.default in OWNED[parameter.name]
-        if parameter.name == "level" and function is not overread.froc.gts_needed:
+        if parameter.name == "level":
             assert parameter.default in (defaults.LEVEL, "gt")

@@ -94,6 +94,7 @@ def test_refusals():
         ((0.5, 1.5), {}),
         ((0.5, 0.6), {"discordant": 0.05}),
         ((0.5, 0.6), {"power": 1.0}),
+        ((0.5, 0.6), {"level": 0.05}),
         ((0.5, 0.6), {"design_effect": -1}),
         ((0.5, 0.6), {"design_effect": 0.0}),
         ((0.5, 0.6), {"design_effect": float("nan")}),

@@ -228,7 +228,7 @@ class AssumedStudy:
             return {"gts": gts, "images": None if per_image is None else ceil(gts / per_image)}
 
         effect = {"design_effect": self.design_effect}
-        how: dict[str, Any] = {"discordant": self.disagree, "power": wanted.power, "level": 1 - level}
+        how: dict[str, Any] = {"discordant": self.disagree, "power": wanted.power, "level": level}
         return {
             "plan": "assumed",
             "level": level,

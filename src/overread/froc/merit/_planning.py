@@ -44,7 +44,7 @@ def gts_needed(
     *,
     discordant: float | None = None,
     power: float = 0.8,
-    level: float = 0.05,
+    level: float = LEVEL,
     design_effect: float = 1.0,
 ) -> int:
     """Compute the number of lesions needed to distinguish two paired sensitivities.
@@ -54,7 +54,7 @@ def gts_needed(
 
     ::
 
-        n = (z_(1-level/2) sqrt(psi) + z_power sqrt(psi - d^2))^2 / d^2.
+        n = (z_((1+level)/2) sqrt(psi) + z_power sqrt(psi - d^2))^2 / d^2.
 
     Parameters
     ----------
@@ -63,14 +63,19 @@ def gts_needed(
     discordant : float, optional
         psi, between ``|d|`` and what independent models have, first (1 - second) + second (1 - first), which
         is the default.
-    power, level
-        Probability of finding the difference; two-sided level of the test.
+    power : float, default=0.8
+        Probability of finding the difference.
+    level : float, default=0.95
+        Confidence of the two-sided test, at least 0.5: 0.95 tests at the significance level 0.05.
     design_effect : float, default=1.0
         Factor for lesions of one patient being alike and thresholds being estimated: n_gts over the n* of
         :func:`~overread.froc.score_interval`.
     """
-    if not (0 <= first <= 1 and 0 <= second <= 1 and 0 < power < 1 and 0 < level < 1):
-        raise InvalidInputError("gts_needed: sensitivities in [0, 1], power and level between 0 and 1")
+    if not (0 <= first <= 1 and 0 <= second <= 1 and 0 < power < 1 and 0.5 <= level < 1):
+        raise InvalidInputError(
+            "gts_needed: need sensitivities in [0, 1], power between 0 and 1, and a level of at least 0.5 and below 1"
+            " (the confidence, such as 0.95, not the significance)"
+        )
     difference = abs(second - first)
     independent = first * (1 - second) + second * (1 - first)
     psi = independent if discordant is None else discordant
@@ -78,7 +83,7 @@ def gts_needed(
         raise InvalidInputError("gts_needed: equal sensitivities cannot be distinguished by any number")
     if not difference - ROUNDING <= psi <= 1:
         raise InvalidInputError(f"discordant={psi}: need between {difference:.3g} and 1")
-    z_level, z_power = float(ndtri(1 - level / 2)), float(ndtri(power))
+    z_level, z_power = float(ndtri((1 + level) / 2)), float(ndtri(power))
     n = (z_level * sqrt(psi) + z_power * sqrt(max(psi - difference**2, 0.0))) ** 2 / difference**2
     return ceil(n * _positive(design_effect=design_effect))
 
