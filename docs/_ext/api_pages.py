@@ -6,6 +6,7 @@ import ast
 import inspect
 from functools import cache
 from importlib import import_module
+from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -129,7 +130,7 @@ def homes(module: ModuleType, name: str) -> list[Path]:
             continue
         for node in ast.parse(source.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
-                target = f"{module.__name__}.{node.module}" if node.level else str(node.module)
+                target = resolve_name("." * node.level + str(node.module), module.__package__)
                 found += homes(import_module(target), name)
     return found
 
