@@ -85,7 +85,7 @@ def test_coco(written):
 def test_cvat(written):
     folder, told = written
     path = folder / "cvat" / "train.xml"
-    with pytest.warns(DataWarning, match="left out: 1 polygon"):
+    with pytest.warns(DataWarning, match="skipped: 1 polygon"):
         found = read_marks(path, "cvat", mm_per_px=MM, reader="R", boxes=True)
     check_equal(boxes_around(found.marks), boxes_of(told["cvat"], ["bbox"]))
     both = read_marks(path, "cvat", mm_per_px=MM, reader="R", boxes=True, polygons="ellipse")
